@@ -1,0 +1,87 @@
+package v1alpha1
+
+// The types of condition on a Cluster. All but FailoverBlocked, Progressing and Degraded are good when True.
+const (
+	// ConditionReady: a writable primary exists and every instance is Ready.
+	ConditionReady = "Ready"
+	// ConditionProgressing: instances are being made, or the primary is being changed.
+	ConditionProgressing = "Progressing"
+	// ConditionDegraded: the Cluster works with less than it should.
+	ConditionDegraded = "Degraded"
+	// ConditionFailoverBlocked: the primary has failed and no other may be promoted; the message says why and what would let it go on.
+	ConditionFailoverBlocked = "FailoverBlocked"
+	// ConditionSpecValid: the specification can be carried out; False names the field.
+	ConditionSpecValid = "SpecValid"
+	// ConditionCredentialsReady: the Secrets with passwords exist and are complete.
+	ConditionCredentialsReady = "CredentialsReady"
+	// ConditionCertificatesReady: cert-manager has issued every certificate.
+	ConditionCertificatesReady = "CertificatesReady"
+	// ConditionServicesReady: the Services exist as they should.
+	ConditionServicesReady = "ServicesReady"
+	// ConditionSemiSyncReady: semi-synchronous replication works as configured.
+	ConditionSemiSyncReady = "SemiSyncReady"
+	// ConditionUpToDate: every Pod was made from the present specification.
+	ConditionUpToDate = "UpToDate"
+)
+
+// Reasons of conditions.
+const (
+	ReasonHealthy                 = "Healthy"
+	ReasonProvisioning            = "Provisioning"
+	ReasonNoPrimary               = "NoPrimary"
+	ReasonSwitchover              = "Switchover"
+	ReasonFailingOver             = "FailingOver"
+	ReasonInstancesNotReady       = "InstancesNotReady"
+	ReasonInstanceFailed          = "InstanceFailed"
+	ReasonImagePull               = "ImagePullFailed"
+	ReasonPodUnschedulable        = "PodUnschedulable"
+	ReasonVolumeNotBound          = "VolumeNotBound"
+	ReasonServerDoesNotStart      = "ServerDoesNotStart"
+	ReasonReplicationBroken       = "ReplicationBroken"
+	ReasonDiverged                = "Diverged"
+	ReasonPrimaryUnreachable      = "PrimaryUnreachable"
+	ReasonPrimaryFailed           = "PrimaryFailed"
+	ReasonNoSafeCandidate         = "NoSafeCandidate"
+	ReasonBootstrapRefused        = "BootstrapRefused"
+	ReasonResumeRefused           = "ResumeRefused"
+	ReasonLeaseHeld               = "LeaseHeld"
+	ReasonNotFailing              = "NotFailing"
+	ReasonValid                   = "Valid"
+	ReasonInvalid                 = "Invalid"
+	ReasonReconciled              = "Reconciled"
+	ReasonSecretMissing           = "CredentialSecretMissing"
+	ReasonSecretIncomplete        = "CredentialSecretIncomplete"
+	ReasonCertManagerMissing      = "CertManagerMissing"
+	ReasonCertificatePending      = "CertificatePending"
+	ReasonForeignObject           = "ForeignObject"
+	ReasonWaitingForCertificates  = "WaitingForCertificates"
+	ReasonWaitingForCredentials   = "WaitingForCredentials"
+	ReasonSemiSyncOff             = "SemiSyncOff"
+	ReasonSemiSyncStalled         = "SemiSyncStalled"
+	ReasonSemiSyncNotConfigured   = "NotConfigured"
+	ReasonPodsOutdated            = "PodsOutdated"
+	ReasonConfigurationNotApplied = "ConfigurationNotApplied"
+)
+
+// Reasons of events. Their messages are stable, so that events aggregate.
+const (
+	EventInstanceCreated       = "InstanceCreated"
+	EventInstanceDeleted       = "InstanceDeleted"
+	EventInstanceReplaced      = "InstanceReplaced"
+	EventEstablished           = "Established"
+	EventSwitchoverStarted     = "SwitchoverStarted"
+	EventSwitchoverRefused     = "SwitchoverRefused"
+	EventSwitchoverAborted     = "SwitchoverAborted"
+	EventFailoverStarted       = "FailoverStarted"
+	EventFailoverBlocked       = "FailoverBlocked"
+	EventPromoted              = "Promoted"
+	EventPrimaryFailing        = "PrimaryFailing"
+	EventPrimaryRecovered      = "PrimaryRecovered"
+	EventPrimaryUnreachable    = "PrimaryUnreachable"
+	EventDiverged              = "Diverged"
+	EventReplicationBroken     = "ReplicationBroken"
+	EventInvalidSpec           = "InvalidSpec"
+	EventProvisioningFailed    = "ProvisioningFailed"
+	EventForeignObject         = "ForeignObject"
+	EventCredentialsIncomplete = "CredentialsIncomplete"
+)

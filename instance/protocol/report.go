@@ -1,0 +1,212 @@
+package protocol
+
+import (
+	"time"
+
+	"cnmsql.co/operator/instance/gtid"
+)
+
+// Paths of the control API.
+const (
+	// PathStatus answers GET with one Report; with ?watch=true with a stream of them as JSON lines: the
+	// present one at once, then one per change and at least one every WatchHeartbeat.
+	PathStatus = "/v1/status"
+	// PathSemiSync takes PUT of a SemiSyncSettings. The operator only.
+	PathSemiSync = "/v1/semisync"
+)
+
+// WatchHeartbeat is the longest time between two reports of a watch. A reader that hears nothing for three
+// of them takes the instance as silent.
+const WatchHeartbeat = 2 * time.Second
+
+// ServerState is the state of the mysqld process.
+type ServerState string
+
+// The states of the server.
+const (
+	// ServerProvisioning: the data directory is being made; clients cannot connect.
+	ServerProvisioning ServerState = "provisioning"
+	// ServerStarting: mysqld was started and does not accept connections yet.
+	ServerStarting ServerState = "starting"
+	// ServerRunning: mysqld answers.
+	ServerRunning ServerState = "running"
+	// ServerDown: mysqld ended and will be started again after a pause, or cannot be started.
+	ServerDown ServerState = "down"
+	// ServerStopping: mysqld is being stopped on purpose.
+	ServerStopping ServerState = "stopping"
+)
+
+// Report is everything that an instance manager says of itself and its server at one moment. A fact that
+// could not be read is absent, never zero: the MySQL part is nil unless the server answered.
+type Report struct {
+	// Instance and PodUID are who speaks; ClusterUID is of the Cluster it belongs to.
+	Instance   string `json:"instance"`
+	PodUID     string `json:"podUID"`
+	ClusterUID string `json:"clusterUID"`
+	// Sequence grows with each report of one manager process, Boot identifies that process.
+	Boot     string `json:"boot"`
+	Sequence uint64 `json:"sequence"`
+	// ReadAt is when the facts were read, by the instance's clock. For people; age is judged by the receiver.
+	ReadAt time.Time `json:"readAt"`
+	// ManagerVersion is the version of the instance manager.
+	ManagerVersion string `json:"managerVersion"`
+
+	Server    Server     `json:"server"`
+	Provision *Provision `json:"provision,omitempty"`
+	MySQL     *MySQL     `json:"mysql,omitempty"`
+	Role      Role       `json:"role"`
+	Lease     Lease      `json:"lease"`
+}
+
+// Server is the state of the mysqld process.
+type Server struct {
+	State ServerState `json:"state"`
+	// Since is when this state began.
+	Since time.Time `json:"since"`
+	// Version is the server's version text, when known.
+	Version string `json:"version,omitempty"`
+	// Restarts counts the unintended ends of the server since the manager started.
+	Restarts int `json:"restarts,omitempty"`
+	// LastExit says how the server last ended, LastError quotes the last error line of its log.
+	LastExit  string `json:"lastExit,omitempty"`
+	LastError string `json:"lastError,omitempty"`
+	// ConfigHash is of the my.cnf that the running server was started with; WantedConfigHash of what the
+	// present specification renders to. They differ when a restart is needed.
+	ConfigHash       string `json:"configHash,omitempty"`
+	WantedConfigHash string `json:"wantedConfigHash,omitempty"`
+}
+
+// Provision is the making of the data directory; absent once it is complete.
+type Provision struct {
+	// Step is waiting, initialising, cloning or restarting.
+	Step string `json:"step"`
+	// Percent of a clone, 0 to 100.
+	Percent int32 `json:"percent,omitempty"`
+	// Attempts counts the tries, LastError is why the last one failed.
+	Attempts  int32  `json:"attempts,omitempty"`
+	LastError string `json:"lastError,omitempty"`
+}
+
+// MySQL is what the running server answered.
+type MySQL struct {
+	ServerUUID string `json:"serverUUID"`
+	// ReadOnly and SuperReadOnly are the server's variables.
+	ReadOnly      bool `json:"readOnly"`
+	SuperReadOnly bool `json:"superReadOnly"`
+	// Executed is gtid_executed, Purged gtid_purged.
+	Executed gtid.Set `json:"executed"`
+	Purged   gtid.Set `json:"purged"`
+	// Replication is the state of the channel; nil when none is configured.
+	Replication *Replication `json:"replication,omitempty"`
+	SemiSync    SemiSync     `json:"semiSync"`
+}
+
+// Writable tells whether an ordinary client may write.
+func (m *MySQL) Writable() bool { return m != nil && !m.ReadOnly && !m.SuperReadOnly }
+
+// Held is everything the server has, applied or not: the answer to every question "how far is it?".
+func (m *MySQL) Held() gtid.Set {
+	if m == nil {
+		return gtid.Set{}
+	}
+	if m.Replication == nil {
+		return m.Executed
+	}
+	return m.Executed.Union(m.Replication.Received)
+}
+
+// Unapplied is what was received and is not executed.
+func (m *MySQL) Unapplied() gtid.Set {
+	if m == nil || m.Replication == nil {
+		return gtid.Set{}
+	}
+	return m.Replication.Received.Minus(m.Executed)
+}
+
+// Replication is the state of the replication channel.
+type Replication struct {
+	SourceHost string `json:"sourceHost"`
+	// SourceUUID is empty until the first connection.
+	SourceUUID string `json:"sourceUUID,omitempty"`
+	// IORunning tells that the receiver runs, Connected that it has a live connection to the source.
+	IORunning  bool `json:"ioRunning"`
+	Connected  bool `json:"connected"`
+	SQLRunning bool `json:"sqlRunning"`
+
+	IOErrno  int    `json:"ioErrno,omitempty"`
+	IOError  string `json:"ioError,omitempty"`
+	SQLErrno int    `json:"sqlErrno,omitempty"`
+	SQLError string `json:"sqlError,omitempty"`
+
+	// Received is what the relay log holds or held since replication was configured.
+	Received gtid.Set `json:"received"`
+	// HeartbeatAgeMillis is how long ago the source last sent anything, by the replica's clock; -1 when never.
+	HeartbeatAgeMillis int64 `json:"heartbeatAgeMillis"`
+	// SecondsBehind is the server's own figure, nil when it says NULL.
+	SecondsBehind *int64 `json:"secondsBehind,omitempty"`
+}
+
+// Broken tells whether the channel stopped with an error that does not go away by waiting: any applier
+// error, or a receiver that gave up.
+func (r *Replication) Broken() bool {
+	return r != nil && (r.SQLErrno != 0 || (!r.IORunning && r.IOErrno != 0))
+}
+
+// SemiSync is the running server's semi-synchronous replication.
+type SemiSync struct {
+	// SourceEnabled and ReplicaEnabled are which sides are switched on.
+	SourceEnabled  bool `json:"sourceEnabled"`
+	ReplicaEnabled bool `json:"replicaEnabled"`
+	// SourceActive is the source side's status: false while it commits without acknowledgements.
+	SourceActive bool `json:"sourceActive"`
+	// ReplicaActive tells that this replica acknowledges.
+	ReplicaActive bool `json:"replicaActive"`
+	// Clients is how many replicas with semi-sync are connected; WaitFor how many must acknowledge.
+	Clients int `json:"clients"`
+	WaitFor int `json:"waitFor"`
+	// Waiting is how many sessions now wait for an acknowledgement.
+	Waiting int `json:"waiting"`
+}
+
+// Role is what the manager's role loop does.
+type Role struct {
+	// Name is primary, replica or none.
+	Name string `json:"name"`
+	// Generation is the currentPrimaryGeneration it acts in.
+	Generation int64 `json:"generation"`
+	// Doing is the step it is at, or what it waits for, in a sentence.
+	Doing string `json:"doing,omitempty"`
+	// ResumeRefused is why a former primary does not open for writes by itself.
+	ResumeRefused string `json:"resumeRefused,omitempty"`
+	// PromotionRefused is why the target of a transition does not take the role, with the attempt it is
+	// about: another instance holds more, the applier stopped with an error.
+	PromotionRefused        string `json:"promotionRefused,omitempty"`
+	PromotionRefusedAttempt string `json:"promotionRefusedAttempt,omitempty"`
+	// Errant is what this instance holds and the current primary does not; empty when contained or unknown.
+	Errant gtid.Set `json:"errant"`
+	// IntentAgeMillis is how old the manager's view of the Cluster is; -1 when it never had one.
+	IntentAgeMillis int64 `json:"intentAgeMillis"`
+}
+
+// Lease is the manager's view of the primary lease.
+type Lease struct {
+	// Held tells that this very Pod holds it and its deadline has not passed.
+	Held bool `json:"held"`
+	// RenewedAgoMillis is the age of the last successful renewal; -1 when never.
+	RenewedAgoMillis int64 `json:"renewedAgoMillis"`
+	// Fenced tells that the manager made the server read-only because it could not renew.
+	Fenced bool `json:"fenced,omitempty"`
+}
+
+// SemiSyncSettings is what the operator asks the primary for.
+type SemiSyncSettings struct {
+	// WaitFor is the number of acknowledgements per commit, at least 1.
+	WaitFor int `json:"waitFor"`
+	// Generation is the currentPrimaryGeneration for which this was decided; a primary of another one refuses.
+	Generation int64 `json:"generation"`
+}
+
+// Problem is the body of every answer that is not a success.
+type Problem struct {
+	Error string `json:"error"`
+}

@@ -1,0 +1,119 @@
+package role
+
+import (
+	"fmt"
+
+	"cnmsql.co/operator/instance/gtid"
+)
+
+// follow keeps this instance a replica of the current primary.
+func follow(f Facts, i Intent) Decision {
+	m := f.MySQL
+	if !m.SuperReadOnly {
+		return do(Replica, Demote, "not strictly read-only without being the primary")
+	}
+	r := m.Replication
+	attached := r != nil && HostInstance(r.SourceHost) == i.CurrentPrimary
+	if attached && r.IORunning && r.SQLRunning && !i.Diverged {
+		return keepReplica(f, i)
+	}
+	if i.Diverged {
+		return stayOut(f, i)
+	}
+	if attached && r.Broken() && !f.RetryDue {
+		return wait(Replica, "replication stopped with an error and is tried again from time to time")
+	}
+	if r != nil && !attached {
+		if d, due := leaveSource(f); due {
+			return d
+		}
+	}
+	return attach(f, i, attached)
+}
+
+// keepReplica is the steady state of a replica.
+func keepReplica(f Facts, i Intent) Decision {
+	if f.SemiSync && !f.MySQL.SemiSync.ReplicaEnabled {
+		return do(Replica, ReplicaSemiSync, "acknowledging commits")
+	}
+	return rest(Replica, "following "+i.CurrentPrimary)
+}
+
+// leaveSource ends replication from an instance that is not the primary any more: what it sent is applied
+// first.
+func leaveSource(f Facts) (Decision, bool) {
+	r := f.MySQL.Replication
+	if r.IORunning {
+		return do(Replica, StopReceiver, "leaving "+HostInstance(r.SourceHost)), true
+	}
+	if r.SQLErrno != 0 && !f.MySQL.Unapplied().IsEmpty() {
+		return wait(Replica, fmt.Sprintf("the applier stopped with error %d while transactions of the former primary are not applied: %s", r.SQLErrno, r.SQLError)), true
+	}
+	if d, due := applyAll(f); due {
+		return d, true
+	}
+	if r.SQLRunning {
+		return do(Replica, StopReplica, "leaving "+HostInstance(r.SourceHost)), true
+	}
+	return Decision{}, false
+}
+
+// attach starts replication from the current primary once this instance is known to hold nothing that the
+// primary does not.
+func attach(f Facts, i Intent, attached bool) Decision {
+	m := f.MySQL
+	p, answered := f.Peers.find(i.CurrentPrimary)
+	switch {
+	case f.Peers == nil:
+		return do(Replica, AskPeers, "comparing with "+i.CurrentPrimary)
+	case !answered && m.Replication != nil && !m.Replication.SQLRunning && m.Replication.SQLErrno == 0 && !m.Unapplied().IsEmpty():
+		return do(Replica, StartApplier, "applying what was received while the primary is not reachable")
+	case !answered:
+		return wait(Replica, i.CurrentPrimary+" does not answer")
+	case p.Generation != i.Generation:
+		return wait(Replica, i.CurrentPrimary+" speaks of another generation")
+	}
+	if errant := Errant(m.Held(), p.Executed, p.ServerUUID); !errant.IsEmpty() {
+		d := wait(Replica, fmt.Sprintf("holds %s that %s does not, and stays out until it is re-initialised: %s", transactions(errant), i.CurrentPrimary, errant))
+		d.Errant = errant
+		return d
+	}
+	if attached {
+		return do(Replica, StartReplica, "following "+i.CurrentPrimary)
+	}
+	d := do(Replica, Follow, "following "+i.CurrentPrimary)
+	d.Step.Source = i.CurrentPrimary
+	return d
+}
+
+// stayOut keeps a diverged instance out of replication, with its data as it is.
+func stayOut(f Facts, i Intent) Decision {
+	if r := f.MySQL.Replication; r != nil && (r.IORunning || r.SQLRunning) {
+		return do(Replica, StopReplica, "diverged from the primary")
+	}
+	if f.Peers == nil {
+		return do(Replica, AskPeers, "comparing with "+i.CurrentPrimary)
+	}
+	p, answered := f.Peers.find(i.CurrentPrimary)
+	d := wait(Replica, "diverged from the primary: it stays out until it is re-initialised")
+	if answered {
+		d.Errant = Errant(f.MySQL.Held(), p.Executed, p.ServerUUID)
+	}
+	return d
+}
+
+// Errant is what an instance holds that the primary does not. Transactions that the primary itself
+// committed do not count: a replica may have received them after the primary was asked.
+func Errant(held, primaryExecuted gtid.Set, primaryUUID string) gtid.Set {
+	return held.Minus(primaryExecuted).Minus(held.BySource(primaryUUID))
+}
+
+// HostInstance is the instance that a replication source's host name belongs to.
+func HostInstance(host string) string {
+	for n, c := range host {
+		if c == '.' {
+			return host[:n]
+		}
+	}
+	return host
+}

@@ -1,0 +1,88 @@
+package role
+
+import (
+	"fmt"
+
+	"cnmsql.co/operator/instance/gtid"
+)
+
+// resume makes the instance that the Cluster names as its primary writable: after its promotion, after a
+// restart of the server or the container, after a fence of its own, or after a switchover that was ended.
+func resume(f Facts, i Intent) Decision {
+	m := f.MySQL
+	if m.Writable() {
+		return keepPrimary(f, i)
+	}
+	if f.ShuttingDown {
+		return wait(Replica, "its Pod is being stopped")
+	}
+	if i.Diverged {
+		return refuseResume(f, "it is marked as diverged")
+	}
+	if why := lostHistory(m.Executed, i); why != "" {
+		return refuseResume(f, why)
+	}
+	if f.Refusal.ofResume(i.Generation) {
+		return refuseResume(f, f.Refusal.Why)
+	}
+	if d, due := takeLease(f, Replica); due {
+		return d
+	}
+	if f.Peers == nil || !f.Peers.SinceLease {
+		return do(Replica, AskPeers, "comparing with what the replicas hold")
+	}
+	for _, p := range f.Peers.Answers {
+		// Its own numbers would be given out a second time, and whoever has the first ones would skip the second.
+		if lost := p.Held.BySource(m.ServerUUID).Minus(m.Executed); !lost.IsEmpty() {
+			return refuseResume(f, fmt.Sprintf("%s holds %s that this server committed and lost: %s", p.Instance, transactions(lost), lost))
+		}
+	}
+	if m.Replication != nil {
+		if rest := m.Unapplied(); !rest.IsEmpty() {
+			return refuseResume(f, fmt.Sprintf("its relay log holds %s that are not applied: %s", transactions(rest), rest))
+		}
+		return do(Replica, ResetReplica, "removing what is left of replication")
+	}
+	if f.SemiSync && (!m.SemiSync.SourceEnabled || m.SemiSync.ReplicaEnabled || m.SemiSync.WaitFor != i.AckCount) {
+		return do(Replica, SourceSemiSync, "commits wait for acknowledgements")
+	}
+	if !i.Live {
+		return do(Replica, Confirm, "reading the Cluster and the Lease once more")
+	}
+	return do(Replica, OpenWrites, "opening for writes")
+}
+
+// keepPrimary is the steady state of a writable primary.
+func keepPrimary(f Facts, i Intent) Decision {
+	if f.SemiSync && !f.MySQL.SemiSync.SourceEnabled {
+		return do(Primary, SourceSemiSync, "commits wait for acknowledgements")
+	}
+	return rest(Primary, fmt.Sprintf("primary in generation %d", i.Generation))
+}
+
+// lostHistory says why the executed set is not that of the primary which was promoted.
+func lostHistory(executed gtid.Set, i Intent) string {
+	switch {
+	case i.PromotionUnreadable:
+		return "the set recorded at its promotion (status.promotionGTIDExecuted) cannot be read"
+	case i.PromotionExecuted == nil && i.Generation > 1:
+		return "no set is recorded for its promotion (status.promotionGTIDExecuted)"
+	case i.PromotionExecuted == nil:
+		return ""
+	}
+	if lost := i.PromotionExecuted.Minus(executed); !lost.IsEmpty() {
+		return fmt.Sprintf("it lost %s that it had when it was promoted: %s", transactions(lost), lost)
+	}
+	return ""
+}
+
+// refuseResume says why the role is not taken up again, and gives the lease back: the operator may promote
+// another instance.
+func refuseResume(f Facts, why string) Decision {
+	d := wait(Replica, "does not open for writes: "+why)
+	if f.Lease.Mine {
+		d.Step.Kind = ReleaseLease
+	}
+	d.ResumeRefused = why
+	return d
+}

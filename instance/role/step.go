@@ -1,0 +1,67 @@
+package role
+
+import "cnmsql.co/operator/instance/gtid"
+
+// StepKind names one thing to do.
+type StepKind string
+
+// The steps. Rest and Wait change nothing: with Rest all is as it should be, with Wait something else must
+// happen first.
+const (
+	Rest StepKind = "rest"
+	Wait StepKind = "wait"
+	// Demote makes a server read-only that is not supposed to be writable, ending client sessions.
+	Demote StepKind = "demote"
+	// ReleaseLease gives the lease back, with Step.Handoff for Step.Attempt when given.
+	ReleaseLease StepKind = "release lease"
+	AcquireLease StepKind = "acquire lease"
+	// AskPeers asks every other instance what it holds, then decides again on the same facts.
+	AskPeers StepKind = "ask peers"
+	// Confirm reads the Cluster and the Lease from the API server, then decides again.
+	Confirm         StepKind = "confirm"
+	StopReceiver    StepKind = "stop receiver"
+	StopReplica     StepKind = "stop replica"
+	StartReplica    StepKind = "start replica"
+	StartApplier    StepKind = "start applier"
+	ResetReplica    StepKind = "reset replica"
+	Follow          StepKind = "follow"
+	SourceSemiSync  StepKind = "semi-sync source on"
+	ReplicaSemiSync StepKind = "semi-sync replica on"
+	// Claim writes currentPrimary, the generation and Step.Handoff (what was executed) to the Cluster.
+	Claim      StepKind = "claim"
+	OpenWrites StepKind = "open writes"
+)
+
+// Step is one thing to do, with what it needs.
+type Step struct {
+	Kind StepKind
+	// Source is the instance to follow.
+	Source string
+	// Executed accompanies Claim and ReleaseLease: what this server has executed. Nil on a release without handoff.
+	Executed *gtid.Set
+	// Attempt is the transition that Claim and ReleaseLease belong to.
+	Attempt string
+}
+
+// Decision is a step with what is to be said about it.
+type Decision struct {
+	Step Step
+	// Role is primary, replica or none.
+	Role string
+	// Why is a sentence for people: what is being done, or what is waited for.
+	Why string
+	// ResumeRefused is why a former primary may not open for writes by itself.
+	ResumeRefused string
+	// PromotionRefused is why the target of a transition does not take the role.
+	PromotionRefused        string
+	PromotionRefusedAttempt string
+	// Errant is what this instance holds and the current primary does not.
+	Errant gtid.Set
+}
+
+// Values of Decision.Role.
+const (
+	Primary = "primary"
+	Replica = "replica"
+	None    = "none"
+)
