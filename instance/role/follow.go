@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"cnmsql.co/operator/instance/gtid"
+	"cnmsql.co/operator/instance/protocol"
 )
 
 // follow keeps this instance a replica of the current primary.
@@ -13,7 +14,7 @@ func follow(f Facts, i Intent) Decision {
 		return do(Replica, Demote, "not strictly read-only without being the primary")
 	}
 	r := m.Replication
-	attached := r != nil && HostInstance(r.SourceHost) == i.CurrentPrimary
+	attached := r != nil && protocol.HostInstance(r.SourceHost) == i.CurrentPrimary
 	if attached && r.IORunning && r.SQLRunning && !i.Diverged {
 		return keepReplica(f, i)
 	}
@@ -44,7 +45,7 @@ func keepReplica(f Facts, i Intent) Decision {
 func leaveSource(f Facts) (Decision, bool) {
 	r := f.MySQL.Replication
 	if r.IORunning {
-		return do(Replica, StopReceiver, "leaving "+HostInstance(r.SourceHost)), true
+		return do(Replica, StopReceiver, "leaving "+protocol.HostInstance(r.SourceHost)), true
 	}
 	if r.SQLErrno != 0 && !f.MySQL.Unapplied().IsEmpty() {
 		return wait(Replica, fmt.Sprintf("the applier stopped with error %d while transactions of the former primary are not applied: %s", r.SQLErrno, r.SQLError)), true
@@ -53,7 +54,7 @@ func leaveSource(f Facts) (Decision, bool) {
 		return d, true
 	}
 	if r.SQLRunning {
-		return do(Replica, StopReplica, "leaving "+HostInstance(r.SourceHost)), true
+		return do(Replica, StopReplica, "leaving "+protocol.HostInstance(r.SourceHost)), true
 	}
 	return Decision{}, false
 }
@@ -106,14 +107,4 @@ func stayOut(f Facts, i Intent) Decision {
 // committed do not count: a replica may have received them after the primary was asked.
 func Errant(held, primaryExecuted gtid.Set, primaryUUID string) gtid.Set {
 	return held.Minus(primaryExecuted).Minus(held.BySource(primaryUUID))
-}
-
-// HostInstance is the instance that a replication source's host name belongs to.
-func HostInstance(host string) string {
-	for n, c := range host {
-		if c == '.' {
-			return host[:n]
-		}
-	}
-	return host
 }

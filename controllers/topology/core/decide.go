@@ -1,0 +1,162 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "cnmsql.co/operator/api/v1alpha1"
+)
+
+// Decide returns what is to be remembered and done.
+func Decide(s Snapshot) Decision {
+	p := &pass{s: &s, c: s.Cluster}
+	s.Cluster.Status.DeepCopyInto(&p.d.Status)
+	p.st = &p.d.Status
+	if s.Cluster.DeletionTimestamp != nil {
+		p.d.Rule = "the Cluster is being deleted"
+		p.st.Phase, p.st.PhaseReason = api.PhaseDeleting, "its Pods are removed; volumes follow their reclaim policy"
+		return p.d
+	}
+	p.settle()
+	p.judgeReplicas()
+	for _, r := range PrimaryRules {
+		if r.speak(p) {
+			p.d.Rule = r.Name
+			break
+		}
+	}
+	if p.d.Refresh {
+		return Decision{Rule: p.d.Rule, Refresh: true}
+	}
+	p.members()
+	p.routing()
+	p.summarise()
+	return p.d
+}
+
+// Rule is one situation in which the question "who is the primary?" can be.
+type Rule struct {
+	// Name is the situation.
+	Name string
+	// Does is what follows, for the documentation.
+	Does  string
+	speak func(*pass) bool
+}
+
+// PrimaryRules is tried in order; the first that applies speaks. The order is the priority.
+var PrimaryRules = []Rule{
+	{"the status was lost", "Blocked: volumes exist that the status knows nothing of, so no empty primary is made.", (*pass).statusLost},
+	{"no primary yet", "The first instance is named and a bootstrap transition to it is written.", (*pass).noPrimaryYet},
+	{"the first primary is being made", "Waits until the first instance has initialised its server and claimed the role.", (*pass).bootstrapRunning},
+	{"a switchover is running", "Waits for the handoff and the claim; ends it when it is cancelled, when the target cannot finish, or at its deadline.", (*pass).switchoverRunning},
+	{"a failover is running", "Waits for the claim; elects again when the chosen instance cannot finish.", (*pass).failoverRunning},
+	{"the primary has failed", "After failoverDelay and once its lease is free: reads everybody anew, elects, writes a failover transition.", (*pass).primaryFailed},
+	{"the primary cannot be reached", "Nothing: the fault may lie between the operator and the primary. Says so.", (*pass).primaryUnreachable},
+	{"the primary's Pod is being stopped", "Moves the role to the best replica before the Pod ends.", (*pass).primaryGoing},
+	{"a switchover is asked for", "Validates; refuses and resets targetPrimary, or writes a switchover transition.", (*pass).switchoverAsked},
+	{"the primary is opening", "Waits until the instance that claimed the role is writable.", (*pass).primaryOpening},
+	{"the primary is healthy", "Nothing.", (*pass).primaryHealthy},
+}
+
+// pass is one run of Decide.
+type pass struct {
+	s  *Snapshot
+	c  *api.Cluster
+	st *api.ClusterStatus
+	d  Decision
+
+	// say is what the rule about the primary wants to be known.
+	say outcome
+	// disrupted tells that this pass already takes something away; at most one such action is done.
+	disrupted bool
+}
+
+// outcome is what a rule about the primary says of the whole.
+type outcome struct {
+	phase   api.Phase
+	reason  string
+	message string
+	blocked bool
+}
+
+func (p *pass) outcome(phase api.Phase, reason, format string, args ...any) {
+	p.say = outcome{phase: phase, reason: reason, message: fmt.Sprintf(format, args...)}
+}
+
+func (p *pass) block(reason, format string, args ...any) {
+	p.outcome(api.PhaseBlocked, reason, format, args...)
+	p.say.blocked = true
+}
+
+func (p *pass) event(reason, format string, args ...any) {
+	p.d.Events = append(p.d.Events, Event{Reason: reason, Message: fmt.Sprintf(format, args...)})
+}
+
+func (p *pass) warn(reason, format string, args ...any) {
+	p.d.Events = append(p.d.Events, Event{Warning: true, Reason: reason, Message: fmt.Sprintf(format, args...)})
+}
+
+func (p *pass) act(a Action) {
+	p.d.Actions = append(p.d.Actions, a)
+	p.disrupted = p.disrupted || a.Kind == DeletePod
+}
+
+// recheck asks to look again after d at the latest.
+func (p *pass) recheck(d time.Duration) {
+	d = max(d, 50*time.Millisecond)
+	if p.d.Recheck == 0 || d < p.d.Recheck {
+		p.d.Recheck = d
+	}
+}
+
+func (p *pass) now() metav1.MicroTime { return metav1.NewMicroTime(p.s.Now) }
+
+// pending returns the transition that is still to be carried out.
+func (p *pass) pending() *api.PrimaryTransition {
+	t := p.st.PrimaryTransition
+	if t == nil || t.Generation != p.st.CurrentPrimaryGeneration+1 {
+		return nil
+	}
+	return t
+}
+
+func (p *pass) primary() *Instance { return p.s.instance(p.st.CurrentPrimary) }
+
+// start writes a transition: from here on the instances act.
+func (p *pass) start(kind api.TransitionKind, to, why string) {
+	t := &api.PrimaryTransition{
+		Attempt: p.s.NewAttempt, Kind: kind, From: p.st.CurrentPrimary, To: to,
+		Generation: p.st.CurrentPrimaryGeneration + 1, StartedAt: p.now(), Reason: why,
+	}
+	if kind == api.TransitionSwitchover {
+		deadline := metav1.NewMicroTime(p.s.Now.Add(time.Duration(p.c.Spec.MaxSwitchoverDelay) * time.Second))
+		t.Deadline = &deadline
+	}
+	now := p.now()
+	p.st.PrimaryTransition, p.st.TargetPrimary, p.st.TargetPrimaryTimestamp = t, to, &now
+}
+
+// settle closes the books on a transition whose target has claimed the role.
+func (p *pass) settle() {
+	t := p.st.PrimaryTransition
+	if t == nil || p.pending() != nil {
+		return
+	}
+	p.st.PrimaryTransition = nil
+	if p.st.CurrentPrimary != t.To || p.st.CurrentPrimaryGeneration != t.Generation {
+		return
+	}
+	if t.Kind == api.TransitionFailover {
+		now := metav1.NewTime(p.s.Now)
+		p.st.LastFailoverTimestamp, p.st.LastFailoverTarget = &now, t.To
+	}
+	if p.st.TargetPrimary == t.From {
+		p.st.TargetPrimary = t.To
+	}
+	p.event(api.EventPromoted, "%s is the primary (%s, generation %d)", t.To, t.Kind, t.Generation)
+}
+
+func (p *pass) isMember(name string) bool { return slices.Contains(p.st.InstanceNames, name) }

@@ -1,0 +1,54 @@
+package core
+
+import (
+	"time"
+
+	api "cnmsql.co/operator/api/v1alpha1"
+)
+
+// Decision is what one pass came to.
+type Decision struct {
+	// Rule is the name of the rule about the primary that spoke.
+	Rule string
+	// Refresh asks for a Snapshot whose reports were all read anew; nothing else of the decision counts.
+	Refresh bool
+	// Status is what the status becomes. It is written before any action, and only if it differs.
+	Status api.ClusterStatus
+	// Actions are carried out in order; the first that fails ends the pass.
+	Actions []Action
+	Events  []Event
+	// Recheck is when to look again although nothing happened; zero for never.
+	Recheck time.Duration
+}
+
+// ActionKind names a thing that the operator does.
+type ActionKind string
+
+// The kinds of action.
+const (
+	CreateVolumes ActionKind = "create volumes"
+	CreatePod     ActionKind = "create Pod"
+	DeletePod     ActionKind = "delete Pod"
+	LabelPod      ActionKind = "label Pod"
+)
+
+// Action is one thing to do. It may be repeated.
+type Action struct {
+	Kind     ActionKind
+	Instance string
+	// PodUID is the Pod that DeletePod and LabelPod mean: any other of the same name is left alone.
+	PodUID string
+	// Role and Routable are what LabelPod sets; an empty role removes the label.
+	Role     string
+	Routable bool
+	// Why is for the log.
+	Why string
+}
+
+// Event is something that happened, for people.
+type Event struct {
+	Warning bool
+	Reason  string
+	// Action is what the operator did or declined to do, in one word.
+	Message string
+}

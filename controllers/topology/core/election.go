@@ -1,0 +1,179 @@
+package core
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/instance/gtid"
+)
+
+// candidate is one instance in an election.
+type candidate struct {
+	name    string
+	held    gtid.Set
+	backlog uint64
+	missing uint64
+	// unfit is why it cannot be promoted; empty when it can.
+	unfit string
+	// unread tells that it did not answer, so that what it holds is not known.
+	unread bool
+}
+
+// election is who was considered and what came of it.
+type election struct {
+	candidates []candidate
+	winner     string
+	verdict    string
+}
+
+// elect chooses the instance that holds everything every other candidate holds. The snapshot is fresh: the
+// old primary could not write any more when the sets were read.
+func (p *pass) elect() election {
+	var e election
+	last, known, problem := p.primaryHistory()
+	if problem != "" {
+		e.verdict = problem
+		return e
+	}
+	for n := range p.s.Instances {
+		if i := &p.s.Instances[n]; p.isMember(i.Name) && (i.Name != p.st.CurrentPrimary || p.cameBack(i)) {
+			e.candidates = append(e.candidates, p.consider(i, last, known))
+		}
+	}
+	best := -1
+	for n := range e.candidates {
+		if e.candidates[n].unfit == "" && (best < 0 || e.candidates[n].better(e.candidates[best])) {
+			best = n
+		}
+	}
+	if best < 0 {
+		e.verdict = "no instance can be promoted: " + e.refusals()
+		return e
+	}
+	for n := range e.candidates {
+		c := &e.candidates[n]
+		if n == best || c.unfit != "" {
+			continue
+		}
+		if more := c.held.Minus(e.candidates[best].held); !more.IsEmpty() {
+			e.verdict = fmt.Sprintf("%s and %s each hold transactions that the other does not (%s only on %s)", e.candidates[best].name, c.name, more, c.name)
+			return e
+		}
+		c.unfit = "holds no more, and " + e.candidates[best].name + " comes first"
+	}
+	e.winner = e.candidates[best].name
+	e.verdict = p.loss(e, best)
+	return e
+}
+
+// cameBack tells that the former primary runs again while its replacement cannot finish: it may then hold
+// more than anybody else, and is a candidate like the others.
+func (p *pass) cameBack(i *Instance) bool {
+	return p.pending() != nil && i.running() && i.joined() && i.Report.Role.ResumeRefused == ""
+}
+
+// better orders candidates: who holds more, then who has less to apply. Between equals the lower ordinal,
+// which comes first, stays.
+func (c candidate) better(than candidate) bool {
+	if c.held.Equal(than.held) {
+		return c.backlog < than.backlog
+	}
+	return c.held.Contains(than.held)
+}
+
+// primaryHistory is the last executed set that was recorded of the failed primary, and everything that a
+// replica of it may hold.
+func (p *pass) primaryHistory() (last, known gtid.Set, problem string) {
+	promoted, err := gtid.Parse(p.st.PromotionGTIDExecuted)
+	if err != nil {
+		return last, known, "status.promotionGTIDExecuted cannot be read: " + err.Error()
+	}
+	last, err = gtid.Parse(p.st.GTIDExecutedByInstance[p.st.CurrentPrimary])
+	if err != nil {
+		return last, known, fmt.Sprintf("status.gtidExecutedByInstance[%s] cannot be read: %s", p.st.CurrentPrimary, err)
+	}
+	return last, promoted.Union(last), ""
+}
+
+// consider looks at one instance. A dead source's connection error, an unknown lag or a failed readiness
+// probe do not count against it.
+func (p *pass) consider(i *Instance, last, known gtid.Set) candidate {
+	c := candidate{name: i.Name}
+	switch {
+	case i.Report == nil:
+		c.unfit, c.unread = "does not answer", true
+		return c
+	case i.Report.Provision != nil:
+		c.unfit = "does not have its data yet"
+		return c
+	case !i.running():
+		c.unfit, c.unread = "its server is "+string(i.Report.Server.State), true
+		return c
+	}
+	m := i.Report.MySQL
+	c.held, c.backlog = m.Held(), m.Unapplied().Count()
+	c.missing = last.Minus(c.held).Count()
+	errant := c.held.Minus(known).Minus(c.held.BySource(p.st.CurrentPrimaryServerUUID))
+	switch {
+	case p.diverged(i.Name):
+		c.unfit = "has diverged"
+	case !errant.IsEmpty():
+		c.unfit = fmt.Sprintf("holds transactions that the primary did not have: %s", errant)
+	case m.Replication != nil && m.Replication.SQLErrno != 0:
+		c.unfit = fmt.Sprintf("its applier stopped with error %d: %s", m.Replication.SQLErrno, m.Replication.SQLError)
+	case i.Pod == nil || i.going():
+		c.unfit = "its Pod is being stopped"
+	}
+	return c
+}
+
+// refusals says why each candidate was refused.
+func (e election) refusals() string {
+	if len(e.candidates) == 0 {
+		return "there is no replica"
+	}
+	var all []string
+	for _, c := range e.candidates {
+		all = append(all, c.name+" "+c.unfit)
+	}
+	return strings.Join(all, "; ")
+}
+
+// loss says what the promotion may lose.
+func (p *pass) loss(e election, best int) string {
+	verdict := "it holds everything that is known of the primary"
+	if n := e.candidates[best].missing; n > 0 {
+		verdict = fmt.Sprintf("it misses %d transactions that the primary was last known to have", n)
+	}
+	var unread []string
+	for _, c := range e.candidates {
+		if c.unread {
+			unread = append(unread, c.name)
+		}
+	}
+	if len(unread) == 0 {
+		return verdict
+	}
+	verdict += "; not asked, because they do not answer: " + strings.Join(unread, ", ")
+	if s := p.st.SemiSync; s != nil && s.Effective > 0 && int32(len(unread)) >= s.Effective {
+		verdict += ", so that an acknowledged commit may exist only there"
+	}
+	return verdict
+}
+
+// record is the election as the status keeps it.
+func (e election) record(now time.Time) *api.Election {
+	r := &api.Election{At: metav1.NewTime(now), Verdict: e.verdict, Winner: e.winner}
+	for _, c := range e.candidates {
+		r.Candidates = append(r.Candidates, api.Candidate{
+			Instance: c.name, Eligible: c.name == e.winner || c.unfit == "", Reason: c.unfit,
+			Missing: int64(min(c.missing, math.MaxInt64)), // #nosec G115 -- bounded
+		})
+	}
+	return r
+}

@@ -1,0 +1,153 @@
+package core
+
+import (
+	"fmt"
+	"time"
+
+	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/instance/protocol"
+)
+
+// state is what is known of the primary.
+type state int
+
+const (
+	// healthy: it reports itself writable in this generation.
+	healthy state = iota
+	// opening: its server runs, and it is not writable (yet).
+	opening
+	// unreachable: it does not answer the operator, which proves nothing yet.
+	unreachable
+	// failing: there is evidence that it cannot serve.
+	failing
+)
+
+// verdict is the state with the evidence for it.
+type verdict struct {
+	state state
+	why   string
+	// again is when the verdict may change without an event; zero for never.
+	again time.Duration
+}
+
+// heartbeatsMissed is how long a replica may hear nothing from its source before the source does not count
+// as alive: three of the replication heartbeats that a source sends when it has nothing else.
+const heartbeatsMissed = 3 * 2 * time.Second
+
+// evidence judges the primary: first what its own manager or the API server reports, then signs of life,
+// then silence.
+func (p *pass) evidence(i *Instance) verdict {
+	switch {
+	case i == nil || i.Pod == nil:
+		return verdict{failing, "its Pod is gone", 0}
+	case i.Pod.Ended != "":
+		return verdict{failing, "its Pod is " + i.Pod.Ended, 0}
+	case i.Report != nil:
+		return p.reported(i)
+	case !i.Asked && !i.going():
+		return verdict{unreachable, "its manager was not asked yet", time.Second}
+	}
+	return p.silence(i)
+}
+
+// reported judges by what the primary's manager says.
+func (p *pass) reported(i *Instance) verdict {
+	r := i.Report
+	switch {
+	case i.writable(p.st.CurrentPrimaryGeneration):
+		return verdict{state: healthy}
+	case r.Provision != nil:
+		return verdict{failing, "its data is gone (" + r.Provision.Step + ")", 0}
+	case r.Server.State == protocol.ServerDown:
+		return verdict{failing, joinWhy("its server is down", r.Server.LastExit), 0}
+	case r.MySQL == nil && r.Server.State != protocol.ServerRunning:
+		return verdict{failing, "its server is " + string(r.Server.State), 0}
+	case r.Role.ResumeRefused != "":
+		return verdict{failing, r.Role.ResumeRefused, 0}
+	case i.going():
+		return verdict{failing, "its Pod is being stopped and it has stepped down", 0}
+	}
+	bound := LeaseTTL + time.Duration(p.c.Spec.FailoverDelay)*time.Second
+	if since := p.st.PrimaryFailingSince; since != nil {
+		if waited := p.s.Now.Sub(since.Time); waited >= bound {
+			return verdict{failing, joinWhy(fmt.Sprintf("it has not been writable for %d s", int(bound.Seconds())), r.Role.Doing), 0}
+		} else if waited > 0 {
+			bound -= waited
+		}
+	}
+	return verdict{opening, r.Role.Doing, bound}
+}
+
+// silence judges a primary that does not answer.
+func (p *pass) silence(i *Instance) verdict {
+	if name := p.heardBy(i.Name); name != "" {
+		return verdict{unreachable, fmt.Sprintf("the operator cannot reach it, but %s hears it", name), time.Second}
+	}
+	if !i.Pod.Ready {
+		return verdict{failing, "its manager does not answer, its Pod is not Ready, and no replica hears it", 0}
+	}
+	if p.s.Lease.Expired() || p.s.Lease.Known && p.s.Lease.Holder == "" {
+		return verdict{failing, "its manager does not answer, its lease has expired, and no replica hears it", 0}
+	}
+	return verdict{unreachable, "its manager does not answer, but its Pod is Ready", p.s.Lease.Remaining()}
+}
+
+// heardBy names a replica that received something from the primary within the last heartbeats.
+func (p *pass) heardBy(primary string) string {
+	for n := range p.s.Instances {
+		i := &p.s.Instances[n]
+		if i.source() != primary || !i.Report.MySQL.Replication.Connected {
+			continue
+		}
+		age := i.Report.MySQL.Replication.HeartbeatAgeMillis
+		if age >= 0 && time.Duration(age)*time.Millisecond+i.Age < heartbeatsMissed {
+			return i.Name
+		}
+	}
+	return ""
+}
+
+func joinWhy(what, detail string) string {
+	if detail == "" {
+		return what
+	}
+	return what + ": " + detail
+}
+
+// primaryUnreachable says so, and does nothing.
+func (p *pass) primaryUnreachable() bool {
+	v := p.evidence(p.primary())
+	if v.state != unreachable {
+		return false
+	}
+	if i := p.primary(); i.Asked {
+		p.warn(api.EventPrimaryUnreachable, "the operator gets no answer from the primary %s; nothing is done while it may be alive", i.Name)
+	}
+	p.outcome(api.PhaseDegraded, api.ReasonPrimaryUnreachable, "the primary %s: %s", p.st.CurrentPrimary, v.why)
+	p.recheck(v.again)
+	return true
+}
+
+// primaryOpening waits for an instance that claimed the role, or resumes it.
+func (p *pass) primaryOpening() bool {
+	v := p.evidence(p.primary())
+	if v.state != opening {
+		return false
+	}
+	if p.st.PrimaryFailingSince == nil {
+		now := p.now()
+		p.st.PrimaryFailingSince = &now
+	}
+	p.outcome(api.PhaseFailingOver, api.ReasonNoPrimary, "%s is about to be writable: %s", p.st.CurrentPrimary, v.why)
+	p.recheck(v.again)
+	return true
+}
+
+// primaryHealthy is the steady state.
+func (p *pass) primaryHealthy() bool {
+	if p.st.PrimaryFailingSince != nil {
+		p.st.PrimaryFailingSince = nil
+	}
+	p.outcome(api.PhaseReady, api.ReasonHealthy, "")
+	return true
+}

@@ -1,0 +1,178 @@
+package core
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/instance/gtid"
+)
+
+// recordEvery is how often the executed sets in the status are refreshed while nothing else happens: they
+// change with every write, and a status written with every write would load the API server.
+const recordEvery = 30 * time.Second
+
+// judgeReplicas updates what is known of every instance's data and replication.
+func (p *pass) judgeReplicas() {
+	p.judgeDivergence()
+	p.st.ReplicationBrokenInstances = p.names(func(i *Instance) bool {
+		return i.running() && i.Name != p.st.CurrentPrimary && i.Report.MySQL.Replication.Broken()
+	})
+	for _, name := range added(p.c.Status.ReplicationBrokenInstances, p.st.ReplicationBrokenInstances) {
+		r := p.s.instance(name).Report.MySQL.Replication
+		errno, text := r.SQLErrno, r.SQLError
+		if errno == 0 {
+			errno, text = r.IOErrno, r.IOError
+		}
+		p.warn(api.EventReplicationBroken, "replication on %s stopped with error %d: %s", name, errno, text)
+	}
+	p.st.FailedInstances = p.names(func(i *Instance) bool {
+		message, _ := trouble(i)
+		return p.isMember(i.Name) && (message != "" || i.Pod != nil && i.Pod.Ended != "")
+	})
+	p.recordProvisioning()
+	p.recordExecuted()
+}
+
+// judgeDivergence marks instances that hold what the primary does not. Without a live primary nothing is
+// marked by comparison and nothing is cleared: there is nothing to compare with.
+func (p *pass) judgeDivergence() {
+	primary := p.primary()
+	live := primary.writable(p.st.CurrentPrimaryGeneration) && p.pending() == nil
+	var kept []api.Divergence
+	for n := range p.s.Instances {
+		i := &p.s.Instances[n]
+		mark := p.mark(i.Name)
+		if i.Name == p.st.CurrentPrimary {
+			continue
+		}
+		if live && i.running() {
+			mark = p.compare(i, primary, mark)
+		}
+		if mark != nil {
+			kept = append(kept, *mark)
+		}
+	}
+	p.st.Divergence = kept
+	p.st.DivergedInstances = nil
+	for _, d := range kept {
+		p.st.DivergedInstances = append(p.st.DivergedInstances, d.Instance)
+	}
+}
+
+// compare judges a reachable instance against the live primary. What the primary itself committed does not
+// count: the instance may have been read after it. Everything else the primary held before it was promoted.
+func (p *pass) compare(i, primary *Instance, mark *api.Divergence) *api.Divergence {
+	held, executed := i.Report.MySQL.Held(), primary.Report.MySQL.Executed
+	errant := held.Minus(executed).Minus(held.BySource(primary.Report.MySQL.ServerUUID))
+	if errant.IsEmpty() {
+		if mark != nil && executed.Contains(held) {
+			return nil
+		}
+		return mark
+	}
+	if mark == nil {
+		now := metav1.NewTime(p.s.Now)
+		mark = &api.Divergence{Instance: i.Name, Since: &now}
+		p.warn(api.EventDiverged, "%s holds transactions that the primary %s does not, and is kept out of service with its data: %s", i.Name, p.st.CurrentPrimary, errant)
+	}
+	mark.GTIDSet = errant.String()
+	mark.Count = int64(min(errant.Count(), math.MaxInt64)) // #nosec G115 -- bounded
+	return mark
+}
+
+func (p *pass) mark(name string) *api.Divergence {
+	for _, d := range p.st.Divergence {
+		if d.Instance == name {
+			return d.DeepCopy()
+		}
+	}
+	return nil
+}
+
+func (p *pass) diverged(name string) bool { return slices.Contains(p.st.DivergedInstances, name) }
+
+func (p *pass) recordProvisioning() {
+	p.st.Provisioning = nil
+	for _, i := range p.s.Instances {
+		if i.Report == nil || i.Report.Provision == nil {
+			continue
+		}
+		pr := i.Report.Provision
+		p.st.Provisioning = append(p.st.Provisioning, api.InstanceProvisioning{
+			Instance: i.Name, Step: pr.Step, Percent: pr.Percent / 10 * 10, Attempts: pr.Attempts, LastError: pr.LastError,
+		})
+	}
+}
+
+// recordExecuted keeps the last executed set seen of every instance. That of a failed primary stays: the
+// next election measures its loss by it.
+func (p *pass) recordExecuted() {
+	next := map[string]string{}
+	fresh := false
+	for _, i := range p.s.Instances {
+		old, known := p.st.GTIDExecutedByInstance[i.Name]
+		if known && (p.isMember(i.Name) || i.Name == p.st.CurrentPrimary) {
+			next[i.Name] = old
+		}
+		if i.running() && i.joined() && p.isMember(i.Name) {
+			next[i.Name] = i.Report.MySQL.Executed.String()
+			fresh = fresh || !known
+		}
+	}
+	if old, ok := p.st.GTIDExecutedByInstance[p.st.CurrentPrimary]; ok && next[p.st.CurrentPrimary] == "" {
+		next[p.st.CurrentPrimary] = old
+	}
+	due := p.st.GTIDExecutedUpdatedAt == nil || p.s.Now.Sub(p.st.GTIDExecutedUpdatedAt.Time) >= recordEvery
+	if equalMaps(next, p.st.GTIDExecutedByInstance) || !due && !fresh && len(next) == len(p.st.GTIDExecutedByInstance) {
+		return
+	}
+	now := metav1.NewTime(p.s.Now)
+	p.st.GTIDExecutedByInstance, p.st.GTIDExecutedUpdatedAt = next, &now
+}
+
+// names lists the instances that fulfil a condition.
+func (p *pass) names(is func(*Instance) bool) []string {
+	var out []string
+	for n := range p.s.Instances {
+		if is(&p.s.Instances[n]) {
+			out = append(out, p.s.Instances[n].Name)
+		}
+	}
+	return out
+}
+
+// added lists what is in next and not in previous.
+func added(previous, next []string) []string {
+	var out []string
+	for _, name := range next {
+		if !slices.Contains(previous, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func equalMaps(a, b map[string]string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for k, v := range a {
+		if w, ok := b[k]; !ok || w != v {
+			return false
+		}
+	}
+	return true
+}
+
+// lastRecorded is the executed set recorded of an instance; empty when none is or it cannot be read.
+func (p *pass) lastRecorded(name string) gtid.Set {
+	s, err := gtid.Parse(p.st.GTIDExecutedByInstance[name])
+	if err != nil {
+		return gtid.Set{}
+	}
+	return s
+}

@@ -1,0 +1,69 @@
+package core
+
+import (
+	api "cnmsql.co/operator/api/v1alpha1"
+)
+
+// routing keeps the role labels in step with what the instances report. Labels are taken away before one
+// is given, so that at no moment two Pods carry the primary's.
+func (p *pass) routing() {
+	var give []Action
+	for _, i := range p.s.Instances {
+		if i.Pod == nil {
+			continue
+		}
+		role, routable := p.place(&i)
+		if role == i.Pod.Role && routable == i.Pod.Routable {
+			continue
+		}
+		a := Action{Kind: LabelPod, Instance: i.Name, PodUID: i.Pod.UID, Role: role, Routable: routable, Why: "its role is " + orNone(role)}
+		if role == api.RolePrimary {
+			give = append(give, a)
+		} else {
+			p.d.Actions = append(p.d.Actions, a)
+		}
+	}
+	p.d.Actions = append(p.d.Actions, give...)
+}
+
+// place is the role and routability that an instance should show.
+func (p *pass) place(i *Instance) (role string, routable bool) {
+	t := p.pending()
+	current := i.Name == p.st.CurrentPrimary
+	switch {
+	case current && (t != nil || p.unserved(i)):
+		return "", false
+	case current && i.Report == nil:
+		// Silence alone proves nothing: its readiness keeps clients away if it is gone.
+		return i.Pod.Role, i.Pod.Routable
+	case current && i.writable(p.st.CurrentPrimaryGeneration):
+		return api.RolePrimary, true
+	case current:
+		return "", false
+	case p.diverged(i.Name) || i.going():
+		return api.RoleReplica, false
+	case i.Report == nil:
+		// What is not the primary never keeps the primary's label.
+		if i.Pod.Role == api.RolePrimary {
+			return "", false
+		}
+		return i.Pod.Role, i.Pod.Routable
+	case !i.joined() || i.Pod.Role == "" && i.source() == "":
+		return "", false
+	case i.Report.MySQL.Writable():
+		return "", false
+	}
+	return api.RoleReplica, i.running() && i.source() != ""
+}
+
+// unserved tells that a silent primary is known to be gone.
+func (p *pass) unserved(i *Instance) bool {
+	return i.Report == nil && p.evidence(i).state == failing
+}
+
+func orNone(role string) string {
+	if role == "" {
+		return "none"
+	}
+	return role
+}

@@ -1,0 +1,114 @@
+package core
+
+import (
+	"fmt"
+	"time"
+
+	api "cnmsql.co/operator/api/v1alpha1"
+)
+
+// primaryFailed replaces a primary that has failed: evidence, then the delay, then the lease, then fresh
+// facts, then the election.
+func (p *pass) primaryFailed() bool {
+	if p.pending() != nil {
+		return false
+	}
+	v := p.evidence(p.primary())
+	if v.state != failing {
+		return false
+	}
+	if p.st.PrimaryFailingSince == nil {
+		now := p.now()
+		p.st.PrimaryFailingSince = &now
+		p.warn(api.EventPrimaryFailing, "the primary %s has failed: %s", p.st.CurrentPrimary, v.why)
+	}
+	if p.onlyOne() {
+		p.soleInstanceFailed(v.why)
+		return true
+	}
+	delay := time.Duration(p.c.Spec.FailoverDelay) * time.Second
+	if left := delay - max(p.s.Now.Sub(p.st.PrimaryFailingSince.Time), 0); left > 0 {
+		p.outcome(api.PhaseFailingOver, api.ReasonPrimaryFailed, "the primary %s has failed (%s); another instance is promoted after failoverDelay (%d s)", p.st.CurrentPrimary, v.why, p.c.Spec.FailoverDelay)
+		p.recheck(left)
+		return true
+	}
+	if !p.s.Lease.Free() {
+		p.outcome(api.PhaseFailingOver, api.ReasonLeaseHeld, "the primary %s has failed (%s); waiting until its lease is released or expired", p.st.CurrentPrimary, v.why)
+		p.recheck(p.s.Lease.Remaining())
+		return true
+	}
+	p.failOver(v.why)
+	return true
+}
+
+func (p *pass) onlyOne() bool {
+	for _, i := range p.s.Instances {
+		if i.Name != p.st.CurrentPrimary && (p.isMember(i.Name) || i.Pod != nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// soleInstanceFailed waits for the one instance to come back. Its data is never replaced by an empty server.
+func (p *pass) soleInstanceFailed(why string) {
+	i := p.primary()
+	if i == nil || len(i.MissingVolumes) > 0 || (i.Report != nil && i.Report.Provision != nil) {
+		p.block(api.ReasonBootstrapRefused, "the data of %s, the only instance, is gone (%s); an empty server is not made in its place: restore the volume, or delete the Cluster and make it again from a backup", p.st.CurrentPrimary, why)
+		return
+	}
+	p.outcome(api.PhaseDegraded, api.ReasonPrimaryFailed, "the primary %s has failed (%s), and there is no replica; waiting for it to come back", p.st.CurrentPrimary, why)
+	if why, reason := trouble(i); why != "" {
+		p.outcome(api.PhaseDegraded, reason, "%s", why)
+	}
+}
+
+// failOver elects on fresh facts and writes the transition, or says why not.
+func (p *pass) failOver(why string) {
+	if !p.s.Fresh {
+		p.d.Refresh = true
+		return
+	}
+	e := p.elect()
+	p.st.LastElection = e.record(p.s.Now)
+	if e.winner == "" {
+		p.warn(api.EventFailoverBlocked, "the primary %s has failed (%s), and no instance may be promoted: %s", p.st.CurrentPrimary, why, e.verdict)
+		p.block(api.ReasonNoSafeCandidate, "the primary %s has failed (%s); %s", p.st.CurrentPrimary, why, e.verdict)
+		p.recheck(5 * time.Second)
+		return
+	}
+	if e.winner == p.st.CurrentPrimary {
+		p.st.PrimaryTransition, p.st.TargetPrimary = nil, e.winner
+		p.event(api.EventPrimaryRecovered, "%s came back and resumes: %s", e.winner, e.verdict)
+		p.outcome(api.PhaseFailingOver, api.ReasonFailingOver, "%s came back and resumes", e.winner)
+		return
+	}
+	old := p.primary()
+	p.start(api.TransitionFailover, e.winner, why)
+	p.warn(api.EventFailoverStarted, "the primary %s has failed (%s); %s is promoted: %s", p.st.CurrentPrimary, why, e.winner, e.verdict)
+	p.outcome(api.PhaseFailingOver, api.ReasonFailingOver, "%s is being promoted in place of %s", e.winner, p.st.CurrentPrimary)
+	if old != nil && old.Pod != nil && old.Report == nil && !old.going() {
+		p.act(Action{Kind: DeletePod, Instance: old.Name, PodUID: old.Pod.UID, Why: "the former primary does not answer: " + why})
+	}
+}
+
+// failoverRunning waits for the elected instance, and elects again when it cannot finish.
+func (p *pass) failoverRunning() bool {
+	t := p.pending()
+	if t == nil || t.Kind != api.TransitionFailover {
+		return false
+	}
+	p.outcome(api.PhaseFailingOver, api.ReasonFailingOver, "%s is being promoted in place of %s", t.To, t.From)
+	why := p.targetLost(t)
+	if why == "" {
+		p.recheck(2 * time.Second)
+		return true
+	}
+	if !p.s.Lease.Free() {
+		p.outcome(api.PhaseFailingOver, api.ReasonLeaseHeld, "%s cannot take the role (%s); waiting until the lease of %s is released or expired", t.To, why, p.s.Lease.Holder)
+		p.recheck(p.s.Lease.Remaining())
+		return true
+	}
+	p.failOver(fmt.Sprintf("%s could not take over from %s: %s", t.To, t.From, why))
+	return true
+}

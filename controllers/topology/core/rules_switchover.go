@@ -1,0 +1,203 @@
+package core
+
+import (
+	"fmt"
+	"time"
+
+	api "cnmsql.co/operator/api/v1alpha1"
+)
+
+// switchoverRunning sees a switchover to its end. It ends with a writable primary or a failover, never with
+// two: before the old primary may resume, the target cannot write.
+func (p *pass) switchoverRunning() bool {
+	t := p.pending()
+	if t == nil || t.Kind != api.TransitionSwitchover {
+		return false
+	}
+	p.outcome(api.PhaseSwitchover, api.ReasonSwitchover, "the primary moves from %s to %s (%s)", t.From, t.To, t.Reason)
+	held := p.s.Lease.HeldBy(t.To)
+	if p.st.TargetPrimary == t.From && !held {
+		p.withdraw(t, "it was cancelled")
+		return true
+	}
+	if why := p.sourceLost(t); why != "" {
+		p.replaceSwitchover(t, why)
+		return true
+	}
+	why := p.targetLost(t)
+	if left := p.remaining(t); why == "" && left > 0 {
+		p.recheck(left)
+		return true
+	} else if why == "" {
+		why = fmt.Sprintf("it did not finish within maxSwitchoverDelay (%d s)", p.c.Spec.MaxSwitchoverDelay)
+	}
+	if held {
+		p.fenceTarget(t, why)
+		return true
+	}
+	p.withdraw(t, why)
+	return true
+}
+
+func (p *pass) remaining(t *api.PrimaryTransition) time.Duration {
+	if t.Deadline == nil {
+		return time.Duration(1<<63 - 1)
+	}
+	return t.Deadline.Sub(p.s.Now)
+}
+
+// withdraw ends a switchover before the target has the lease: the old primary resumes.
+func (p *pass) withdraw(t *api.PrimaryTransition, why string) {
+	p.st.PrimaryTransition = nil
+	p.st.TargetPrimary = t.From
+	p.warn(api.EventSwitchoverAborted, "the switchover from %s to %s was ended: %s", t.From, t.To, why)
+	p.outcome(api.PhaseSwitchover, api.ReasonSwitchover, "the switchover to %s was ended (%s); %s resumes", t.To, why, t.From)
+}
+
+// fenceTarget takes the lease away from a target that cannot finish: its Pod is deleted, and nothing else
+// happens until it has released the lease or the lease has expired.
+func (p *pass) fenceTarget(t *api.PrimaryTransition, why string) {
+	p.outcome(api.PhaseSwitchover, api.ReasonLeaseHeld, "%s cannot take the role (%s); waiting until its lease is released or expired", t.To, why)
+	p.recheck(p.s.Lease.Remaining())
+	if i := p.s.instance(t.To); i != nil && i.Pod != nil && !i.going() {
+		p.act(Action{Kind: DeletePod, Instance: t.To, PodUID: i.Pod.UID, Why: "fencing the target of a switchover that is being ended: " + why})
+	}
+}
+
+// sourceLost says why the old primary cannot hand over any more. A handoff that the target holds in full
+// needs no old primary.
+func (p *pass) sourceLost(t *api.PrimaryTransition) string {
+	v := p.evidence(p.s.instance(t.From))
+	if v.state != failing {
+		return ""
+	}
+	if p.s.Lease.HandoffAttempt == t.Attempt && p.s.Lease.Handoff != nil {
+		to := p.s.instance(t.To)
+		if to.running() && to.Report.MySQL.Held().Contains(*p.s.Lease.Handoff) {
+			return ""
+		}
+	}
+	return v.why
+}
+
+// replaceSwitchover turns a switchover whose old primary died into a failover.
+func (p *pass) replaceSwitchover(t *api.PrimaryTransition, why string) {
+	if p.st.PrimaryFailingSince == nil {
+		now := p.now()
+		p.st.PrimaryFailingSince = &now
+	}
+	if !p.s.Lease.Free() && !p.s.Lease.HeldBy(t.To) {
+		p.outcome(api.PhaseFailingOver, api.ReasonLeaseHeld, "%s failed during the switchover (%s); waiting until its lease is released or expired", t.From, why)
+		p.recheck(p.s.Lease.Remaining())
+		return
+	}
+	p.failOver(fmt.Sprintf("%s failed during a switchover: %s", t.From, why))
+}
+
+// targetLost says why the target of a transition cannot finish.
+func (p *pass) targetLost(t *api.PrimaryTransition) string {
+	i := p.s.instance(t.To)
+	switch {
+	case i == nil || i.Pod == nil:
+		return "its Pod is gone"
+	case i.going():
+		return "its Pod is being stopped"
+	case i.silent() && !i.Pod.Ready:
+		return "its manager does not answer and its Pod is not Ready"
+	case i.Report == nil:
+		return ""
+	case i.Report.Role.PromotionRefusedAttempt == t.Attempt:
+		return i.Report.Role.PromotionRefused
+	case i.Report.MySQL == nil:
+		return "its server is " + string(i.Report.Server.State)
+	case p.diverged(i.Name):
+		return "it has diverged from the primary"
+	}
+	return ""
+}
+
+// switchoverAsked validates what a user wrote to targetPrimary.
+func (p *pass) switchoverAsked() bool {
+	to := p.st.TargetPrimary
+	if to == "" || to == p.st.CurrentPrimary || p.pending() != nil {
+		return false
+	}
+	if why := p.unfit(to); why != "" {
+		p.st.TargetPrimary = p.st.CurrentPrimary
+		p.warn(api.EventSwitchoverRefused, "%s cannot become the primary: %s", to, why)
+		p.outcome(api.PhaseReady, api.ReasonHealthy, "")
+		return true
+	}
+	p.start(api.TransitionSwitchover, to, "asked for")
+	p.event(api.EventSwitchoverStarted, "the primary moves from %s to %s", p.st.CurrentPrimary, to)
+	p.outcome(api.PhaseSwitchover, api.ReasonSwitchover, "the primary moves from %s to %s", p.st.CurrentPrimary, to)
+	return true
+}
+
+// unfit says why an instance may not be the target of a switchover; nothing was demoted yet.
+func (p *pass) unfit(name string) string {
+	i := p.s.instance(name)
+	switch {
+	case i == nil || !p.isMember(name):
+		return "there is no such instance"
+	case i.Pod == nil:
+		return "it has no Pod"
+	case i.going():
+		return "its Pod is being deleted"
+	case p.diverged(name):
+		return "it has diverged from the primary"
+	case i.Report == nil:
+		return "its instance manager does not answer"
+	case !i.joined():
+		return "it does not have its data yet"
+	case !i.running():
+		return "its server is not running"
+	case i.Report.MySQL.Replication == nil:
+		return "it is not a replica"
+	case i.source() != p.st.CurrentPrimary:
+		return fmt.Sprintf("it replicates from %s, not from the current primary %s", i.source(), p.st.CurrentPrimary)
+	}
+	r := i.Report.MySQL.Replication
+	switch {
+	case r.SQLErrno != 0:
+		return fmt.Sprintf("its applier stopped with error %d: %s", r.SQLErrno, r.SQLError)
+	case r.IOErrno != 0 && !r.IORunning:
+		return fmt.Sprintf("its receiver stopped with error %d: %s", r.IOErrno, r.IOError)
+	case !r.IORunning || !r.SQLRunning:
+		return "its replication is stopped"
+	case r.SecondsBehind != nil && *r.SecondsBehind > int64(p.c.Spec.MaxSwitchoverDelay):
+		return fmt.Sprintf("it is %d s behind, more than maxSwitchoverDelay (%d s)", *r.SecondsBehind, p.c.Spec.MaxSwitchoverDelay)
+	}
+	return ""
+}
+
+// primaryGoing moves the role away from a primary whose Pod is being stopped.
+func (p *pass) primaryGoing() bool {
+	i := p.primary()
+	if i == nil || !i.going() || p.pending() != nil || !i.writable(p.st.CurrentPrimaryGeneration) {
+		return false
+	}
+	p.outcome(api.PhaseDegraded, api.ReasonInstancesNotReady, "%s is being stopped, and no replica can take over", i.Name)
+	if to := p.bestReplica(); to != "" {
+		p.start(api.TransitionSwitchover, to, "the primary's Pod is being stopped")
+		p.event(api.EventSwitchoverStarted, "the primary moves from %s to %s, because its Pod is being stopped", i.Name, to)
+		p.outcome(api.PhaseSwitchover, api.ReasonSwitchover, "the primary moves from %s to %s, because its Pod is being stopped", i.Name, to)
+	}
+	return true
+}
+
+// bestReplica is the fit instance that is least behind; empty when there is none.
+func (p *pass) bestReplica() string {
+	best, backlog := "", uint64(0)
+	for _, i := range p.s.Instances {
+		if i.Name == p.st.CurrentPrimary || p.unfit(i.Name) != "" {
+			continue
+		}
+		primary := p.primary()
+		n := primary.Report.MySQL.Executed.Minus(i.Report.MySQL.Executed).Count()
+		if best == "" || n < backlog {
+			best, backlog = i.Name, n
+		}
+	}
+	return best
+}

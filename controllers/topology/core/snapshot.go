@@ -1,0 +1,154 @@
+package core
+
+import (
+	"time"
+
+	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/instance/gtid"
+	"cnmsql.co/operator/instance/protocol"
+)
+
+// Snapshot is everything that a rule may look at, read before anything is decided.
+type Snapshot struct {
+	// Now is the operator's clock. It is compared only with times that the operator itself wrote.
+	Now time.Time
+	// NewAttempt is a fresh id for the transition that this pass may start.
+	NewAttempt string
+	// Cluster is the object as read, with its defaults filled in memory.
+	Cluster *api.Cluster
+	// Instances are all that the status, a Pod or a volume names, by ordinal.
+	Instances []Instance
+	Lease     Lease
+	// Fresh tells that every report was asked for anew in this pass, after the Lease was looked at.
+	Fresh bool
+	// SpecProblem is why the specification cannot be carried out; empty when it can.
+	SpecProblem string
+	// NotReadyYet is what instances need before their Pods can be made and is not there: passwords or
+	// certificates. Empty when all is there.
+	NotReadyYet string
+}
+
+// Instance is one instance as seen by the operator.
+type Instance struct {
+	Name    string
+	Ordinal int32
+	// Pod is nil when there is none.
+	Pod *Pod
+	// Volumes are the claims that exist for it, with the data first; Missing names those that do not.
+	Volumes        []Volume
+	MissingVolumes []string
+	// CertificateReady tells that its server certificate exists.
+	CertificateReady bool
+	// Report is what its manager last said; nil when it is silent. Age is how long ago that arrived.
+	Report *protocol.Report
+	Age    time.Duration
+	// Asked tells that its manager was asked since its Pod runs: only then silence means anything.
+	Asked bool
+}
+
+// Pod is what matters of a Pod.
+type Pod struct {
+	UID         string
+	Terminating bool
+	// Ended tells that it is Failed or Succeeded.
+	Ended string
+	// Ready is the Pod's condition, never that of its containers.
+	Ready bool
+	// Running tells that the server's container is running now.
+	Running bool
+	// Role and Routable are its labels.
+	Role     string
+	Routable bool
+	// Outdated tells that it was made from another specification than the present one.
+	Outdated bool
+	// Trouble is why it does not run, in words, with TroubleReason as a condition's reason; empty when it
+	// runs or nothing is wrong yet.
+	Trouble       string
+	TroubleReason string
+}
+
+// Volume is what matters of a volume claim.
+type Volume struct {
+	Name        string
+	Terminating bool
+	// Trouble is why it is not bound; empty when it is, or nothing is wrong yet.
+	Trouble string
+}
+
+// Lease is the primary lease as this operator observed it.
+type Lease struct {
+	// Known is false while the object does not exist or was never read.
+	Known  bool
+	Holder string
+	// Unchanged is how long ago this operator saw the record change, by its own monotonic clock.
+	Unchanged time.Duration
+	// Handoff is what the last holder had executed when it was read-only, HandoffAttempt the transition it
+	// was recorded for; nil when there is none or it cannot be read.
+	Handoff        *gtid.Set
+	HandoffAttempt string
+}
+
+// LeaseTTL is how long a primary lease lasts without renewal.
+const LeaseTTL = 15 * time.Second
+
+// Expired tells that the lease was watched for a whole TTL without a renewal.
+func (l Lease) Expired() bool { return l.Known && l.Holder != "" && l.Unchanged >= LeaseTTL }
+
+// Free tells that nobody may write by this lease.
+func (l Lease) Free() bool { return l.Known && (l.Holder == "" || l.Expired()) }
+
+// HeldBy tells that this instance holds the lease and it has not expired.
+func (l Lease) HeldBy(instance string) bool {
+	return l.Known && l.Holder != "" && !l.Expired() && api.HolderInstance(l.Holder) == instance
+}
+
+// Remaining is how long it takes until the lease has expired if it is not renewed.
+func (l Lease) Remaining() time.Duration { return max(LeaseTTL-l.Unchanged, 0) }
+
+// instance finds an instance by name; nil when there is none.
+func (s *Snapshot) instance(name string) *Instance {
+	for n := range s.Instances {
+		if s.Instances[n].Name == name {
+			return &s.Instances[n]
+		}
+	}
+	return nil
+}
+
+// running tells that the instance's server answers its manager.
+func (i *Instance) running() bool {
+	return i != nil && i.Report != nil && i.Report.Server.State == protocol.ServerRunning && i.Report.MySQL != nil
+}
+
+// joined tells that the instance has its data.
+func (i *Instance) joined() bool {
+	return i != nil && i.Report != nil && i.Report.Provision == nil
+}
+
+// writable tells that the instance reports itself as the writable primary of this generation.
+func (i *Instance) writable(generation int64) bool {
+	return i.running() && i.Report.Role.Generation == generation && i.Report.MySQL.Writable()
+}
+
+// source is the instance that this one replicates from; empty when from none.
+func (i *Instance) source() string {
+	if !i.running() || i.Report.MySQL.Replication == nil {
+		return ""
+	}
+	return protocol.HostInstance(i.Report.MySQL.Replication.SourceHost)
+}
+
+// replicates tells that this instance is a working replica of the named primary.
+func (i *Instance) replicates(primary string) bool {
+	if i.source() != primary || primary == "" {
+		return false
+	}
+	r := i.Report.MySQL.Replication
+	return r.IORunning && r.SQLRunning && !r.Broken()
+}
+
+// going tells that the instance's Pod is on its way out.
+func (i *Instance) going() bool { return i != nil && i.Pod != nil && i.Pod.Terminating }
+
+// silent tells that the instance was asked and did not answer.
+func (i *Instance) silent() bool { return i != nil && i.Report == nil && i.Asked }

@@ -1,0 +1,153 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "cnmsql.co/operator/api/v1alpha1"
+)
+
+// summarise says in the status what all of it means.
+func (p *pass) summarise() {
+	st := p.st
+	st.ObservedGeneration = p.c.Generation
+	st.Flavor, st.Image = p.c.Spec.Flavor, p.c.Spec.ImageName
+	st.Instances = int32(len(st.InstanceNames)) // #nosec G115 -- at most 100
+	st.LabelSelector = api.LabelCluster + "=" + p.c.Name
+	st.ReadyInstances = 0
+	for _, i := range p.s.Instances {
+		if p.isMember(i.Name) && i.Pod != nil && i.Pod.Ready && !i.going() {
+			st.ReadyInstances++
+		}
+	}
+	lacking, new := p.lacking()
+	complete := st.ReadyInstances == p.c.Spec.Instances && st.Instances == p.c.Spec.Instances && len(lacking) == 0
+	if p.say.phase == api.PhaseReady && !complete {
+		p.say.phase, p.say.reason, p.say.message = api.PhaseDegraded, api.ReasonInstancesNotReady, strings.Join(lacking, "; ")
+		if new || st.EstablishedAt == nil {
+			p.say.phase, p.say.reason = api.PhaseProvisioning, api.ReasonProvisioning
+		}
+		if message, reason := p.firstTrouble(); message != "" {
+			p.say.reason = reason
+		}
+	}
+	if p.say.phase == api.PhaseReady && complete && st.EstablishedAt == nil {
+		now := metav1.NewTime(p.s.Now)
+		st.EstablishedAt = &now
+		p.event(api.EventEstablished, "all %d instances are ready; the primary is %s", st.ReadyInstances, st.CurrentPrimary)
+	}
+	if p.s.SpecProblem != "" && p.say.message == "" {
+		p.say.message = "the specification cannot be carried out: " + p.s.SpecProblem
+	}
+	st.Phase, st.PhaseReason = p.say.phase, p.say.message
+	p.conditions()
+}
+
+// lacking says what keeps the Cluster from being complete; new tells that all of it is instances being made
+// for the first time.
+func (p *pass) lacking() (why []string, new bool) {
+	new = true
+	for _, name := range p.st.InstanceNames {
+		i := p.s.instance(name)
+		_, seen := p.st.GTIDExecutedByInstance[name]
+		if text := p.lack(name, i, !seen); text != "" {
+			why = append(why, text)
+			new = new && !seen
+		}
+	}
+	if missing := int(p.c.Spec.Instances) - len(p.st.InstanceNames); missing > 0 && len(why) == 0 {
+		why = append(why, fmt.Sprintf("%d more to be created", missing))
+	}
+	if extra := len(p.st.InstanceNames) - int(p.c.Spec.Instances); extra > 0 && len(why) == 0 {
+		why = append(why, fmt.Sprintf("%d to be removed", extra))
+		new = false
+	}
+	return why, new
+}
+
+// lack says what is wrong with one instance; empty when nothing is.
+func (p *pass) lack(name string, i *Instance, new bool) string {
+	if message, _ := trouble(i); message != "" {
+		return message
+	}
+	switch {
+	case p.diverged(name):
+		return fmt.Sprintf("%s has diverged from the primary (%s)", name, p.mark(name).GTIDSet)
+	case slices.Contains(p.st.ReplicationBrokenInstances, name):
+		r := i.Report.MySQL.Replication
+		return strings.TrimSpace(fmt.Sprintf("%s does not replicate: %s %s", name, r.SQLError, r.IOError))
+	case i == nil || i.Pod == nil || i.Report != nil && i.Report.Provision != nil:
+		return progress(name, i)
+	case i.going():
+		return name + " is being stopped"
+	case i.Pod.Ready:
+		return ""
+	case new:
+		return progress(name, i)
+	}
+	return name + " is not Ready"
+}
+
+func (p *pass) firstTrouble() (message, reason string) {
+	for _, name := range p.st.InstanceNames {
+		if message, reason = trouble(p.s.instance(name)); message != "" {
+			return message, reason
+		}
+	}
+	switch {
+	case len(p.st.DivergedInstances) > 0:
+		return p.st.DivergedInstances[0], api.ReasonDiverged
+	case len(p.st.ReplicationBrokenInstances) > 0:
+		return p.st.ReplicationBrokenInstances[0], api.ReasonReplicationBroken
+	}
+	return "", ""
+}
+
+// conditions derives Ready, Progressing, Degraded, FailoverBlocked and UpToDate.
+func (p *pass) conditions() {
+	phase := p.st.Phase
+	message := p.st.PhaseReason
+	p.condition(api.ConditionReady, phase == api.PhaseReady, p.say.reason, or(message, "a writable primary and every replica are ready"))
+	p.condition(api.ConditionProgressing, phase == api.PhaseProvisioning || phase == api.PhaseSwitchover || phase == api.PhaseFailingOver, p.say.reason, or(message, "nothing is being changed"))
+	degraded := phase == api.PhaseDegraded || phase == api.PhaseBlocked || phase == api.PhaseFailingOver
+	p.condition(api.ConditionDegraded, degraded, p.say.reason, or(message, "nothing is missing"))
+	blocked, reason := p.say.blocked, p.say.reason
+	if !blocked {
+		reason, message = api.ReasonNotFailing, "no failover is held back"
+	}
+	p.condition(api.ConditionFailoverBlocked, blocked, reason, message)
+	outdated := p.names(func(i *Instance) bool { return i.Pod != nil && i.Pod.Outdated || stale(i) })
+	if len(outdated) == 0 {
+		p.condition(api.ConditionUpToDate, true, api.ReasonReconciled, "every Pod was made from the present specification")
+		return
+	}
+	p.condition(api.ConditionUpToDate, false, api.ReasonPodsOutdated,
+		fmt.Sprintf("made from an earlier specification: %s; delete these Pods one at a time, the primary's last, to apply the present one", strings.Join(outdated, ", ")))
+}
+
+// stale tells that a server runs with another configuration than the specification asks for.
+func stale(i *Instance) bool {
+	return i.Report != nil && i.Report.Server.ConfigHash != "" && i.Report.Server.WantedConfigHash != "" && i.Report.Server.ConfigHash != i.Report.Server.WantedConfigHash
+}
+
+func (p *pass) condition(kind string, is bool, reason, message string) {
+	status := metav1.ConditionFalse
+	if is {
+		status = metav1.ConditionTrue
+	}
+	meta.SetStatusCondition(&p.st.Conditions, metav1.Condition{
+		Type: kind, Status: status, Reason: or(reason, api.ReasonReconciled), Message: message,
+		ObservedGeneration: p.c.Generation, LastTransitionTime: metav1.NewTime(p.s.Now),
+	})
+}
+
+func or(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
