@@ -1,0 +1,86 @@
+package objects
+
+import (
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "cnmsql.co/operator/api/v1alpha1"
+)
+
+// LabelManagedBy and ManagedBy mark what the operator makes, for people and their tools.
+const (
+	LabelManagedBy = "app.kubernetes.io/managed-by"
+	ManagedBy      = "cnmsql"
+)
+
+// meta is the metadata of an object that belongs to the Cluster as a whole.
+func meta(c *api.Cluster, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace:       c.Namespace,
+		Name:            name,
+		Labels:          Labels(c, ""),
+		Annotations:     Annotations(c),
+		OwnerReferences: []metav1.OwnerReference{Owner(c)},
+	}
+}
+
+// instanceMeta is the metadata of an object that belongs to one instance.
+func instanceMeta(c *api.Cluster, instance, name string) metav1.ObjectMeta {
+	m := meta(c, name)
+	m.Labels = Labels(c, instance)
+	return m
+}
+
+// Owner is the reference from an object to its Cluster.
+func Owner(c *api.Cluster) metav1.OwnerReference {
+	return *metav1.NewControllerRef(c, api.GroupVersion.WithKind("Cluster"))
+}
+
+// Labels are the labels of an object of the Cluster, or of one of its instances when that is given: the
+// inherited ones, then ours over them. The labels of routing (role, routable) are never among them.
+func Labels(c *api.Cluster, instance string) map[string]string {
+	labels := map[string]string{}
+	if inherited := c.Spec.InheritedMetadata; inherited != nil {
+		maps.Copy(labels, inherited.Labels)
+	}
+	delete(labels, api.LabelInstance)
+	delete(labels, api.LabelRole)
+	delete(labels, api.LabelRoutable)
+	labels[LabelManagedBy] = ManagedBy
+	labels[api.LabelCluster] = c.Name
+	if instance != "" {
+		labels[api.LabelInstance] = instance
+	}
+	return labels
+}
+
+// Annotations are the inherited annotations without those that are ours; nil when there are none.
+func Annotations(c *api.Cluster) map[string]string {
+	inherited := c.Spec.InheritedMetadata
+	if inherited == nil || len(inherited.Annotations) == 0 {
+		return nil
+	}
+	annotations := maps.Clone(inherited.Annotations)
+	for _, ours := range []string{api.AnnotationTemplateHash, api.AnnotationSpecHash, api.AnnotationHandoffGTID, api.AnnotationHandoffAttempt} {
+		delete(annotations, ours)
+	}
+	return annotations
+}
+
+// Instances are the names of the instances that exist and of those that are to be made next, by ordinal.
+func Instances(c *api.Cluster) []string {
+	names := slices.Clone(c.Status.InstanceNames)
+	next := c.Status.LatestGeneratedNode
+	for _, name := range names {
+		if n, ok := c.InstanceOrdinal(name); ok {
+			next = max(next, n)
+		}
+	}
+	for len(names) < int(c.Spec.Instances) {
+		next++
+		names = append(names, c.InstanceName(next))
+	}
+	return names
+}
