@@ -1,0 +1,98 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/instance/protocol"
+)
+
+const (
+	// askTimeout bounds one round of questions, dialTimeout the part in which a peer's address may be silent:
+	// a Pod that is there accepts a connection in milliseconds.
+	askTimeout  = 2 * time.Second
+	dialTimeout = time.Second
+	maxReport   = 16 << 20 // bytes; a set of GTIDs can be long
+)
+
+// Asker asks other instances for their reports.
+type Asker interface {
+	// Ask asks all of them at once and returns who answered within a bounded time.
+	Ask(ctx context.Context, instances []string) []protocol.Report
+}
+
+// Peers asks over the control API with the instance's own certificate. There is one per process.
+type Peers struct {
+	client *http.Client
+	host   func(instance string) string
+}
+
+// NewPeers makes a Peers; host is the name of an instance in the network, see api.Cluster.InstanceHost.
+func NewPeers(certificates *Certificates, host func(instance string) string) *Peers {
+	dialer := &net.Dialer{Timeout: dialTimeout}
+	transport := &http.Transport{
+		DialTLSContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			return certificates.dial(ctx, dialer, network, address)
+		},
+		// Questions are rare. A kept connection to a Pod whose node was lost would swallow the one that matters.
+		DisableKeepAlives:      true,
+		MaxResponseHeaderBytes: 64 << 10,
+	}
+	return &Peers{client: &http.Client{Transport: transport}, host: host}
+}
+
+// Ask implements Asker. An answer that is not of the instance that was asked does not count.
+func (p *Peers) Ask(ctx context.Context, instances []string) []protocol.Report {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	answers := make([]*protocol.Report, len(instances))
+	var group sync.WaitGroup
+	for i, instance := range instances {
+		group.Go(func() {
+			if r, err := p.ask(ctx, instance); err == nil && r.Instance == instance {
+				answers[i] = r
+			}
+		})
+	}
+	group.Wait()
+	out := make([]protocol.Report, 0, len(answers))
+	for _, a := range answers {
+		if a != nil {
+			out = append(out, *a)
+		}
+	}
+	return out
+}
+
+func (p *Peers) ask(ctx context.Context, instance string) (*protocol.Report, error) {
+	url := "https://" + net.JoinHostPort(p.host(instance), strconv.Itoa(api.PortControl)) + protocol.PathStatus
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, fmt.Errorf("asking %s: %w", instance, err)
+	}
+	response, err := p.client.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("asking %s: %w", instance, err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxReport))
+	if err != nil {
+		return nil, fmt.Errorf("reading the answer of %s: %w", instance, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("asking %s: status %d", instance, response.StatusCode)
+	}
+	report := &protocol.Report{}
+	if err := json.Unmarshal(body, report); err != nil {
+		return nil, fmt.Errorf("reading the answer of %s: %w", instance, err)
+	}
+	return report, nil
+}

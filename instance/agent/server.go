@@ -1,0 +1,123 @@
+package agent
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"cnmsql.co/operator/instance/mysql"
+	"cnmsql.co/operator/instance/mysqld"
+	"cnmsql.co/operator/instance/protocol"
+)
+
+// Process is the server's process, see mysqld.Supervisor.
+type Process interface {
+	State() mysqld.State
+	// Watch is the state and a channel that is closed when it changes.
+	Watch() (mysqld.State, <-chan struct{})
+	// Stop ends the server cleanly and for good, and kills it when ctx ends first.
+	Stop(ctx context.Context) error
+	// Kill ends the present server at once.
+	Kill()
+}
+
+// Reader reads the server's facts.
+type Reader interface {
+	Read(ctx context.Context) (*protocol.MySQL, error)
+	Version(ctx context.Context) (string, error)
+}
+
+// Replication is the steps of a replica.
+type Replication interface {
+	StopReplicaIO(ctx context.Context) error
+	StopReplica(ctx context.Context) error
+	StartReplica(ctx context.Context) error
+	StartReplicaSQL(ctx context.Context) error
+	ResetReplicaAll(ctx context.Context) error
+	Follow(ctx context.Context, source mysql.Source) error
+}
+
+// Writes is the steps that decide who may write.
+type Writes interface {
+	Demote(ctx context.Context, o mysql.DemoteOptions) error
+	OpenWrites(ctx context.Context) error
+	SetSemiSync(ctx context.Context, source, replica bool, waitFor int) error
+}
+
+// Server is the running server, see mysql.Server.
+type Server interface {
+	Reader
+	Replication
+	Writes
+}
+
+// Instance is the server with the stage of its provisioning: until its data are complete, whatever runs
+// there is not this instance's server yet.
+type Instance struct {
+	Process
+
+	changed func()
+	mu      sync.Mutex
+	ready   bool
+	making  *protocol.Provision
+}
+
+// NewInstance is an instance that is not provisioned; changed is called after each progress of that.
+func NewInstance(p Process, changed func()) *Instance {
+	return &Instance{Process: p, changed: changed, making: &protocol.Provision{Step: "waiting"}}
+}
+
+// Progress takes what provisioning does, nil when it has nothing to do.
+func (i *Instance) Progress(p *protocol.Provision) {
+	i.mu.Lock()
+	i.making = p
+	i.mu.Unlock()
+	i.changed()
+}
+
+// Provisioned tells that the data are complete: from now on the server has a role.
+func (i *Instance) Provisioned() {
+	i.mu.Lock()
+	i.ready, i.making = true, nil
+	i.mu.Unlock()
+	i.changed()
+}
+
+// Running tells that the server accepts connections and its data are complete.
+func (i *Instance) Running() bool {
+	i.mu.Lock()
+	ready := i.ready
+	i.mu.Unlock()
+	return ready && i.State().Server == protocol.ServerRunning
+}
+
+// Gone tells that no server process exists.
+func (i *Instance) Gone() bool { return i.State().Pid == 0 }
+
+// stage is the state for the report.
+func (i *Instance) stage() (mysqld.State, *protocol.Provision) {
+	st := i.State()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !i.ready && st.Server != protocol.ServerStopping {
+		st.Server = protocol.ServerProvisioning
+	}
+	return st, i.making
+}
+
+// ServerFencer makes an instance's server take no writes, for the Keeper.
+type ServerFencer struct {
+	Instance *Instance
+	Server   Writes
+}
+
+// Demote implements Fencer.
+func (f ServerFencer) Demote(ctx context.Context, drain time.Duration) error {
+	return f.Server.Demote(ctx, mysql.DemoteOptions{DrainAfter: drain})
+}
+
+// Gone implements Fencer.
+func (f ServerFencer) Gone() bool { return f.Instance.Gone() }
+
+// Kill implements Fencer.
+func (f ServerFencer) Kill() { f.Instance.Kill() }

@@ -1,0 +1,178 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/instance/gtid"
+	"cnmsql.co/operator/instance/protocol"
+)
+
+const (
+	// handoffBound is how long a primary that has stepped down waits for one replica to hold what it executed.
+	handoffBound = 5 * time.Second
+	// stepDownBound is how long the server may take to become read-only, and the lease to be given back.
+	stepDownBound = 60 * time.Second
+	// graceMargin is kept of the Pod's grace period, for the manager itself.
+	graceMargin = 3 * time.Second
+	stopPoll    = 50 * time.Millisecond
+)
+
+// ShutdownOptions are what a Shutdown works with.
+type ShutdownOptions struct {
+	Name     string
+	Stopping *Stopping
+	Instance *Instance
+	Reader   Reader
+	Keeper   *Keeper
+	Watcher  *Watcher
+	Peers    Asker
+	// Wake makes the role loop and the reporter look at once.
+	Wake func()
+	// Abandon ends provisioning.
+	Abandon func()
+	Log     logr.Logger
+}
+
+// Shutdown ends the server in order after a signal: the role goes first, then the server.
+type Shutdown struct{ o ShutdownOptions }
+
+// NewShutdown makes a Shutdown.
+func NewShutdown(o ShutdownOptions) *Shutdown { return &Shutdown{o: o} }
+
+// Run waits for a signal and ends the server; a second signal ends the waiting for others. It returns when
+// no server is left, or with ctx.
+func (s *Shutdown) Run(ctx context.Context, signals <-chan os.Signal) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-signals:
+	}
+	s.o.Log.Info("the Pod is being stopped")
+	grace, smart := api.DefaultMaxStopDelay, api.DefaultSmartShutdownTimeout
+	cluster := s.o.Watcher.Cluster()
+	if cluster != nil {
+		grace, smart = cluster.Spec.MaxStopDelay, deref(cluster.Spec.SmartShutdownTimeout)
+	}
+	limit := max(time.Duration(grace)*time.Second-graceMargin, graceMargin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	hurry, hurried := context.WithCancel(ctx)
+	defer hurried()
+	go func() {
+		select {
+		case <-signals:
+			s.o.Log.Info("asked again: waiting for nobody")
+			hurried()
+		case <-ctx.Done():
+		}
+	}()
+	s.o.Abandon()
+	s.o.Stopping.asked.Store(true)
+	s.o.Wake()
+	readOnly := s.giveUpRole(ctx, hurry, cluster, min(time.Duration(smart)*time.Second, limit/2))
+	return s.stopServer(ctx, readOnly)
+}
+
+// giveUpRole returns whether the server is confirmed to take no writes.
+func (s *Shutdown) giveUpRole(ctx, hurry context.Context, cluster *api.Cluster, smart time.Duration) bool {
+	writable := s.primary(ctx)
+	peers := cluster != nil && len(others(cluster, s.o.Name)) > 0
+	if writable && peers {
+		s.o.Log.Info("waiting for the role to be moved", "atMost", smart.String())
+		s.until(hurry, smart, func() bool { return !s.primary(ctx) && !s.o.Keeper.Facts().Mine })
+	}
+	s.o.Stopping.stepDown.Store(true)
+	s.o.Wake()
+	bound := stepDownBound
+	if deadline, ok := ctx.Deadline(); ok {
+		bound = min(bound, time.Until(deadline)/2)
+	}
+	readOnly := s.until(ctx, bound, func() bool { return !s.primary(ctx) && (!s.o.Keeper.Facts().Mine || !s.o.Instance.Running()) })
+	if !readOnly {
+		readOnly = !s.primary(ctx)
+	}
+	if writable && peers && readOnly {
+		s.awaitReplica(hurry, cluster)
+	}
+	return readOnly
+}
+
+// primary tells whether the server may be writable: anything but read-only confirmed, or no server.
+func (s *Shutdown) primary(ctx context.Context) bool {
+	if s.o.Instance.Gone() {
+		return false
+	}
+	if !s.o.Instance.Running() {
+		// It starts, or stops, read-only; it was never opened.
+		return false
+	}
+	facts := s.read(ctx)
+	return facts == nil || !facts.SuperReadOnly
+}
+
+func (s *Shutdown) read(ctx context.Context) *protocol.MySQL {
+	ctx, cancel := context.WithTimeout(ctx, freshTimeout)
+	defer cancel()
+	facts, err := s.o.Reader.Read(ctx)
+	if err != nil {
+		return nil
+	}
+	return facts
+}
+
+// awaitReplica waits until a replica holds everything: a server that has stopped sends nothing more.
+func (s *Shutdown) awaitReplica(ctx context.Context, cluster *api.Cluster) {
+	facts := s.read(ctx)
+	if facts == nil {
+		return
+	}
+	if !s.until(ctx, handoffBound, func() bool { return s.heldElsewhere(ctx, cluster, facts.Executed) }) {
+		s.o.Log.Info("stopping although no replica was seen to hold everything")
+	}
+}
+
+func (s *Shutdown) heldElsewhere(ctx context.Context, cluster *api.Cluster, executed gtid.Set) bool {
+	for _, p := range peersOf(s.o.Peers.Ask(ctx, others(cluster, s.o.Name))) {
+		if p.Held.Contains(executed) {
+			return true
+		}
+	}
+	return false
+}
+
+// stopServer ends the server cleanly when it takes no writes: a clean stop would answer clients whose
+// commits nobody has acknowledged. Otherwise it is killed.
+func (s *Shutdown) stopServer(ctx context.Context, readOnly bool) error {
+	if !readOnly && s.primary(ctx) {
+		s.o.Log.Info("killing the server: it was not confirmed to be read-only")
+		s.o.Instance.Kill()
+	}
+	started := time.Now()
+	if err := s.o.Instance.Stop(ctx); err != nil {
+		return fmt.Errorf("stopping the server: %w", err)
+	}
+	s.o.Wake()
+	s.until(ctx, handoffBound, func() bool { return !s.o.Keeper.Facts().Mine })
+	s.o.Log.Info("the server has stopped", "took", time.Since(started).Round(time.Millisecond).String())
+	return nil
+}
+
+// until waits, for a bounded time, until something is so.
+func (s *Shutdown) until(ctx context.Context, bound time.Duration, so func() bool) bool {
+	ctx, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	for {
+		if so() {
+			return true
+		}
+		if sleep(ctx, stopPoll); ctx.Err() != nil {
+			return false
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"cnmsql.co/operator/instance/mysql"
+	"cnmsql.co/operator/instance/protocol"
+	"cnmsql.co/operator/instance/role"
+)
+
+const (
+	stepTimeout   = 15 * time.Second
+	demoteTimeout = 30 * time.Second
+	openTimeout   = 2 * time.Second
+	// stepDownDrain is how long client transactions may finish by themselves in a planned step-down.
+	stepDownDrain = time.Second
+)
+
+// errStale tells that what was decided from is not so any more. Nothing was done.
+var errStale = errors.New("the state has changed meanwhile")
+
+// ErrRefused tells that this instance does not do what it was asked for; the message says why.
+var ErrRefused = errors.New("refused")
+
+// carryOut does one step, within bounds, and says so in one line.
+func (l *Loop) carryOut(ctx context.Context, m *moment, d role.Decision) error {
+	l.step.Lock()
+	defer l.step.Unlock()
+	l.waitKey = ""
+	started := l.o.Clock.Now()
+	if err := l.do(ctx, m, d); err != nil {
+		l.peers = nil
+		return err
+	}
+	l.o.Log.Info(d.Why, "step", string(d.Step.Kind), "took", (l.o.Clock.Now() - started).Round(time.Millisecond).String())
+	l.remember(m, d)
+	return nil
+}
+
+func (l *Loop) do(ctx context.Context, m *moment, d role.Decision) error {
+	timeout := stepTimeout
+	if d.Step.Kind == role.Demote {
+		timeout = demoteTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	s := l.o.Server
+	switch d.Step.Kind {
+	case role.Demote:
+		return s.Demote(ctx, mysql.DemoteOptions{DrainAfter: stepDownDrain})
+	case role.AcquireLease:
+		return l.o.Keeper.Acquire(ctx)
+	case role.ReleaseLease:
+		return l.o.Keeper.Release(ctx, d.Step.Executed, d.Step.Attempt)
+	case role.StopReceiver:
+		return s.StopReplicaIO(ctx)
+	case role.StopReplica:
+		return s.StopReplica(ctx)
+	case role.StartReplica:
+		return s.StartReplica(ctx)
+	case role.StartApplier:
+		return s.StartReplicaSQL(ctx)
+	case role.ResetReplica:
+		return s.ResetReplicaAll(ctx)
+	case role.Follow:
+		source, err := l.o.Source(d.Step.Source)
+		if err != nil {
+			return err
+		}
+		return s.Follow(ctx, source)
+	case role.SourceSemiSync:
+		return s.SetSemiSync(ctx, m.facts.SemiSync, false, m.intent.AckCount)
+	case role.ReplicaSemiSync:
+		return s.SetSemiSync(ctx, false, m.facts.SemiSync || m.facts.MySQL.SemiSync.ReplicaEnabled, 0)
+	case role.Claim:
+		return l.claim(ctx, m, d)
+	case role.OpenWrites:
+		return l.open(ctx)
+	case role.Rest, role.Wait, role.AskPeers, role.Confirm:
+	}
+	return fmt.Errorf("there is no way to carry out %q", d.Step.Kind)
+}
+
+// open opens the server for writes while the lease has time to spare: the deadline of the fence does not
+// pass before the statement has ended.
+func (l *Loop) open(ctx context.Context) error {
+	left := l.o.Keeper.Remaining()
+	if left <= openTimeout {
+		return fmt.Errorf("%w: the primary lease is in force for %s only", errStale, left.Round(time.Millisecond))
+	}
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	return l.o.Server.OpenWrites(ctx)
+}
+
+// remember keeps what the next decisions need to know of this one.
+func (l *Loop) remember(m *moment, d role.Decision) {
+	now := l.o.Clock.Now()
+	switch d.Step.Kind {
+	case role.StartReplica, role.Follow:
+		if l.retryAt != 0 {
+			l.retryAt = now + retryBroken
+		}
+	case role.ReleaseLease:
+		switch {
+		case d.PromotionRefused != "":
+			l.refusal, l.refusedAt = &role.Refusal{Attempt: d.PromotionRefusedAttempt, Why: d.PromotionRefused}, now
+		case d.ResumeRefused != "":
+			l.refusal, l.refusedAt = &role.Refusal{Generation: m.intent.Generation, Why: d.ResumeRefused}, now
+		}
+	default:
+	}
+	if !keepsAnswers(d.Step.Kind) {
+		l.peers = nil
+	}
+}
+
+// keepsAnswers tells of the steps on the way from the lease to open writes: nobody can write meanwhile, so
+// what the others held stays what they hold.
+func keepsAnswers(k role.StepKind) bool {
+	switch k {
+	case role.StopReplica, role.Claim, role.ResetReplica, role.SourceSemiSync:
+		return true
+	default:
+		return false
+	}
+}
+
+// SetSemiSync changes how many acknowledgements a writable primary waits for, between two steps of the role.
+func (l *Loop) SetSemiSync(ctx context.Context, want protocol.SemiSyncSettings) error {
+	if want.WaitFor < 1 {
+		return fmt.Errorf("%w: waitFor must be at least 1", ErrRefused)
+	}
+	l.step.Lock()
+	defer l.step.Unlock()
+	m := l.o.Watcher.Cluster()
+	switch {
+	case m == nil || m.Status.CurrentPrimary != l.o.Name:
+		return fmt.Errorf("%w: %s is not the primary", ErrRefused, l.o.Name)
+	case m.Status.CurrentPrimaryGeneration != want.Generation:
+		return fmt.Errorf("%w: this is generation %d, not %d", ErrRefused, m.Status.CurrentPrimaryGeneration, want.Generation)
+	case !m.SemiSyncEnabled():
+		return fmt.Errorf("%w: semi-synchronous replication is not configured", ErrRefused)
+	case !l.o.Instance.Running():
+		return fmt.Errorf("%w: the server is not running", ErrRefused)
+	}
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	facts, err := l.o.Server.Read(ctx)
+	if err != nil {
+		return err
+	}
+	if !facts.Writable() {
+		return fmt.Errorf("%w: the server is not writable", ErrRefused)
+	}
+	return l.o.Server.SetSemiSync(ctx, true, false, want.WaitFor)
+}
