@@ -4,14 +4,22 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	driver "github.com/go-sql-driver/mysql"
+
+	"cnmsql.co/operator/instance/flavor"
 )
 
-// DefaultTimeout bounds a read of the server's facts.
-const DefaultTimeout = 5 * time.Second
+// Bounds of calls whose context has no earlier end.
+const (
+	// DefaultTimeout bounds a read, and each statement that has nothing to wait for.
+	DefaultTimeout = 5 * time.Second
+	// StepTimeout bounds a step that waits for threads, sessions or locks.
+	StepTimeout = 60 * time.Second
+)
 
 // Options are how to reach the server.
 type Options struct {
@@ -23,9 +31,14 @@ type Options struct {
 	// KeepUsers are further accounts whose sessions are never killed: the replication account, which cannot
 	// write and by which replicas read the binary log and clone.
 	KeepUsers []string
-	// Timeout bounds each read and each statement that waits for nothing. Default: DefaultTimeout.
+	// MayOpen is asked directly before writes are opened; its error prevents that. A closing that is asked
+	// for after it began to say no is never overtaken by an opening that was under way.
+	MayOpen func() error
+	// Timeout replaces DefaultTimeout.
 	Timeout time.Duration
-	Log     logr.Logger
+	// ServerSession leaves the session variables as the server has them, for statements of users.
+	ServerSession bool
+	Log           logr.Logger
 }
 
 // Server is one mysqld, reached through its socket. It may be used by several goroutines at once, and
@@ -34,7 +47,13 @@ type Server struct {
 	o      Options
 	db     *sql.DB
 	reader *sql.DB // takes several statements at once; only constant text is sent there
-	beats  heartbeats
+	beats  beats
+
+	// opening is held while writes are being opened.
+	opening sync.Mutex
+
+	mu     sync.Mutex
+	flavor *flavor.Server
 }
 
 // Open makes no connection yet.
@@ -51,20 +70,17 @@ func (s *Server) Close() {
 	_ = s.reader.Close()
 }
 
-func open(o Options, multi bool) *sql.DB {
+func open(o Options, several bool) *sql.DB {
 	c := driver.NewConfig()
 	c.Net, c.Addr, c.User = "unix", o.Socket, o.User
 	c.Timeout = o.Timeout
-	c.MultiStatements = multi
+	c.MultiStatements = several
 	c.Logger = &driver.NopLogger{}
-	// Nothing that a user configured for sessions may change what our statements mean.
-	c.Params = map[string]string{
-		"sql_mode":          "''",
-		"time_zone":         "'+00:00'",
-		"autocommit":        "1",
-		"wait_timeout":      "86400",
-		"lock_wait_timeout": "86400",
+	if !o.ServerSession {
+		// Nothing that a user configured for sessions may change what our statements mean.
+		c.Params = map[string]string{"sql_mode": "''", "time_zone": "'+00:00'", "autocommit": "1", "wait_timeout": "86400"}
 	}
+	// The only error is a nil function.
 	_ = c.Apply(driver.BeforeConnect(func(_ context.Context, c *driver.Config) error {
 		if o.Password == nil {
 			return nil
@@ -86,22 +102,33 @@ func open(o Options, multi bool) *sql.DB {
 	return db
 }
 
-// WaitReady waits until the server accepts connections and the control account can log in. When ctx ends
-// first, the error says what the last try met.
+// WaitReady waits until the server accepts connections and the account can log in. When ctx ends first,
+// the error says what the last try met.
 func (s *Server) WaitReady(ctx context.Context) error {
 	pause := 2 * time.Millisecond
+	var last error
 	for {
 		err := s.Ping(ctx)
 		if err == nil {
 			return nil
 		}
+		if ctx.Err() == nil {
+			last = err
+		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for the server to accept connections: %w (last try: %w)", ctx.Err(), err)
+			return fmt.Errorf("waiting for the server to accept connections: %w (last try: %w)", ctx.Err(), orErr(last, err))
 		case <-time.After(pause):
 		}
 		pause = min(2*pause, 50*time.Millisecond)
 	}
+}
+
+func orErr(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
 }
 
 // Ping makes sure that the server answers.
@@ -120,4 +147,26 @@ func (s *Server) Version(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("reading the version: %w", err)
 	}
 	return v, nil
+}
+
+// dialect is the server's flavor, asked once.
+func (s *Server) dialect(ctx context.Context) (flavor.Server, error) {
+	s.mu.Lock()
+	known := s.flavor
+	s.mu.Unlock()
+	if known != nil {
+		return *known, nil
+	}
+	text, err := s.Version(ctx)
+	if err != nil {
+		return flavor.Server{}, err
+	}
+	f, err := flavor.Detect(text)
+	if err != nil {
+		return flavor.Server{}, fmt.Errorf("recognising the server: %w", err)
+	}
+	s.mu.Lock()
+	s.flavor = &f
+	s.mu.Unlock()
+	return f, nil
 }

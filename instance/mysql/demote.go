@@ -1,0 +1,132 @@
+package mysql
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"cnmsql.co/operator/instance/flavor"
+)
+
+// DemoteOptions bound the parts of a step-down.
+type DemoteOptions struct {
+	// DrainAfter is how long client transactions that keep the server from becoming read-only may take to
+	// finish by themselves before their connections are killed.
+	DrainAfter time.Duration
+}
+
+// Demote makes a writable server read-only, in the one order in which no client is told of a commit that
+// the replicas do not have:
+//
+//  1. SET GLOBAL super_read_only = ON is sent. From when it waits for its locks, no new statement begins to
+//     write.
+//  2. When it has succeeded, or after DrainAfter, the clients' connections are killed until every one that
+//     was there before is gone or shut. A commit that waits for acknowledgements is not ended by that, but
+//     nobody can be answered any more.
+//  3. Only then, if commits still wait for acknowledgements, the source side of semi-synchronous replication
+//     is switched off, which lets them go. Earlier it would have answered clients that their unacknowledged
+//     commits succeeded.
+//  4. When the statement has returned, read-only is read back.
+//
+// Anything else than a confirmed read-only server is an error; the statement is then taken back. Repeated on
+// a read-only server it only ends the clients' sessions.
+func (s *Server) Demote(ctx context.Context, o DemoteOptions) error {
+	ctx, cancel := step(ctx)
+	defer cancel()
+	c, err := s.startClosing(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.end()
+	select {
+	case <-c.done:
+	case <-time.After(o.DrainAfter):
+	case <-ctx.Done():
+	}
+	if err := s.endClients(ctx, c); err != nil {
+		return err
+	}
+	return s.confirmReadOnly(ctx)
+}
+
+// endClients returns when the closing has succeeded and no client can be answered that was connected before.
+func (s *Server) endClients(ctx context.Context, c *closing) error {
+	var upTo uint64 // sessions begun later met the closed door
+	released := false
+	for {
+		closed := c.finished()
+		if closed && c.err != nil {
+			return fmt.Errorf("making the server read-only: %w", c.err)
+		}
+		list, err := s.sessions(ctx)
+		if err != nil {
+			return err
+		}
+		waits := closed || c.waits(list)
+		if waits && upTo == 0 {
+			upTo = highest(list)
+		}
+		clients := s.living(list, highest(list))
+		if err := s.killAll(ctx, clients); err != nil {
+			return err
+		}
+		if waits && len(s.living(list, upTo)) == 0 {
+			if closed {
+				return nil
+			}
+			if !released {
+				if released, err = s.releaseWaiters(ctx); err != nil {
+					return err
+				}
+			}
+		}
+		if err := c.pause(ctx); err != nil {
+			return fmt.Errorf("making the server read-only: %d client sessions left, closed %t: %w", len(clients), closed, err)
+		}
+	}
+}
+
+// waits tells whether the statement was seen to wait for its locks.
+func (c *closing) waits(list []session) bool {
+	for _, other := range list {
+		if other.id == c.id {
+			return strings.HasPrefix(other.state, "Waiting for ")
+		}
+	}
+	return false
+}
+
+func (c *closing) pause(ctx context.Context) error {
+	if c.finished() {
+		return pause(ctx, sessionPoll)
+	}
+	select {
+	case <-c.done:
+	case <-time.After(sessionPoll):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
+// releaseWaiters ends the wait for acknowledgements, if somebody waits. The caller made sure that no client
+// can be answered.
+func (s *Server) releaseWaiters(ctx context.Context) (bool, error) {
+	m, err := s.Read(ctx)
+	if err != nil {
+		return false, err
+	}
+	if m.SemiSync.Waiting == 0 {
+		return false, nil
+	}
+	dialect, err := s.dialect(ctx)
+	if err != nil {
+		return false, err
+	}
+	s.o.Log.Info("commits still wait for acknowledgements and no client can be answered: letting them go", "waiting", m.SemiSync.Waiting)
+	if err := s.short(ctx, "ending the wait for acknowledgements", flavor.SetGlobal(dialect.SemiSync.SourceEnabled, "OFF")); err != nil {
+		return false, err
+	}
+	return true, nil
+}
