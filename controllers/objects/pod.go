@@ -40,7 +40,9 @@ const serverID = int64(999)
 
 // Pod is the Pod of one instance. It carries no role: that is a label put on it later.
 func Pod(c *api.Cluster, instance string, o Options) *corev1.Pod {
-	pod := &corev1.Pod{ObjectMeta: instanceMeta(c, instance, instance), Spec: podSpec(c, instance, o)}
+	pod := &corev1.Pod{ObjectMeta: instanceMeta(c, instance, instance)}
+	spec := podSpec(c, instance, o)
+	spec.DeepCopyInto(&pod.Spec)
 	if pod.Annotations == nil {
 		pod.Annotations = map[string]string{}
 	}

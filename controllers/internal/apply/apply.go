@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -81,7 +80,12 @@ func current(want, live client.Object) bool {
 		return false
 	}
 	live.GetObjectKind().SetGroupVersionKind(want.GetObjectKind().GroupVersionKind())
-	return equality.Semantic.DeepDerivative(want, live)
+	wanted, err := content(want)
+	if err != nil {
+		return false
+	}
+	there, err := content(live)
+	return err == nil && contains("", wanted.Object, there.Object)
 }
 
 // create makes the object, or falls back to update when the cache was behind.
