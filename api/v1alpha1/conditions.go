@@ -54,6 +54,7 @@ const (
 	ReasonCertManagerMissing      = "CertManagerMissing"
 	ReasonCertificatePending      = "CertificatePending"
 	ReasonForeignObject           = "ForeignObject"
+	ReasonApplyFailed             = "ApplyFailed"
 	ReasonWaitingForCertificates  = "WaitingForCertificates"
 	ReasonWaitingForCredentials   = "WaitingForCredentials"
 	ReasonSemiSyncOff             = "SemiSyncOff"

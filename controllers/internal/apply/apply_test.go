@@ -1,67 +1,28 @@
 package apply_test
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	api "cnmsql.co/operator/api/v1alpha1"
 	"cnmsql.co/operator/controllers/internal/apply"
+	"cnmsql.co/operator/controllers/internal/fakeapi"
 )
 
 const manager = "cnmsql-test"
 
-// world is an API server that counts writes. hidden objects are not in the cache.
-type world struct {
-	client.Client
-	writes int
-	hidden map[string]bool
-}
+// world is an API server with the steps that these tests take.
+type world struct{ *fakeapi.Server }
 
 func newWorld(t *testing.T, existing ...client.Object) *world {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, api.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w := &world{hidden: map[string]bool{}}
-	w.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(existing...).WithReturnManagedFields().
-		WithInterceptorFuncs(interceptor.Funcs{
-			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-				if w.hidden[key.Name] {
-					key.Name = "not-in-the-cache"
-				}
-				return c.Get(ctx, key, o, opts...)
-			},
-			Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
-				w.writes++
-				return c.Create(ctx, o, opts...)
-			},
-			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
-				if options := (&client.PatchOptions{}).ApplyOptions(opts); len(options.DryRun) > 0 {
-					return c.Get(ctx, client.ObjectKeyFromObject(o), o)
-				}
-				w.writes++
-				return c.Patch(ctx, o, p, opts...)
-			},
-			Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-				w.writes++
-				return c.Apply(ctx, o, opts...)
-			},
-		}).Build()
-	return w
+	return &world{fakeapi.New(t, existing...)}
 }
 
 func owner() *api.Cluster {
@@ -87,10 +48,7 @@ func (w *world) apply(t *testing.T, desired client.Object) bool {
 func (w *world) service(t *testing.T) *corev1.Service {
 	t.Helper()
 	s := &corev1.Service{}
-	hidden := w.hidden
-	w.hidden = nil
-	defer func() { w.hidden = hidden }()
-	if err := w.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "c1-rw"}, s); err != nil {
+	if err := w.Live.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "c1-rw"}, s); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -106,8 +64,8 @@ func TestSecondApplyWritesNothing(t *testing.T) {
 			t.Error("a later apply says that it changed something")
 		}
 	}
-	if w.writes != 1 {
-		t.Errorf("%d writes", w.writes)
+	if writes := w.Taken(); len(writes) != 1 {
+		t.Errorf("writes %v", writes)
 	}
 	if !metav1.IsControlledBy(w.service(t), owner()) {
 		t.Error("the object has no owner")
@@ -143,12 +101,12 @@ func TestWhatOthersSetStays(t *testing.T) {
 	if err := w.Update(t.Context(), s, client.FieldOwner("cloud")); err != nil {
 		t.Fatal(err)
 	}
-	w.writes = 0
+	w.Taken()
 	for range 10 {
 		w.apply(t, service())
 	}
-	if w.writes != 0 {
-		t.Errorf("%d writes in steady state", w.writes)
+	if writes := w.Taken(); len(writes) != 0 {
+		t.Errorf("writes in steady state: %v", writes)
 	}
 	next := service()
 	next.Labels["c"] = "3"
@@ -179,7 +137,9 @@ func TestForeignObjectIsNotTakenOver(t *testing.T) {
 			foreign.Labels = map[string]string{"mine": "yes"}
 			foreign.Spec.Selector = map[string]string{"app": "else"}
 			w := newWorld(t, foreign)
-			w.hidden["c1-rw"] = hidden
+			if hidden {
+				w.Hide("c1-rw")
+			}
 			before := w.service(t)
 			_, err := apply.Apply(t.Context(), w, manager, owner(), service())
 			var is *apply.ForeignError
@@ -196,7 +156,7 @@ func TestForeignObjectIsNotTakenOver(t *testing.T) {
 func TestOurObjectThatTheCacheDoesNotShowYetIsNotForeign(t *testing.T) {
 	w := newWorld(t)
 	w.apply(t, service())
-	w.hidden["c1-rw"] = true
+	w.Hide("c1-rw")
 	if w.apply(t, service()) {
 		t.Error("an unchanged object was written")
 	}
