@@ -15,6 +15,8 @@ type Process interface {
 	State() mysqld.State
 	// Watch is the state and a channel that is closed when it changes.
 	Watch() (mysqld.State, <-chan struct{})
+	// Start begins to keep a server running.
+	Start()
 	// Stop ends the server cleanly and for good, and kills it when ctx ends first.
 	Stop(ctx context.Context) error
 	// Kill ends the present server at once.
@@ -60,6 +62,10 @@ type Instance struct {
 	mu      sync.Mutex
 	ready   bool
 	making  *protocol.Provision
+
+	// turn is held while the keeping is ended or begun anew.
+	turn    sync.Mutex
+	stopped bool
 }
 
 // NewInstance is an instance that is not provisioned; changed is called after each progress of that.
@@ -81,6 +87,36 @@ func (i *Instance) Provisioned() {
 	i.ready, i.making = true, nil
 	i.mu.Unlock()
 	i.changed()
+}
+
+// Stop ends the server cleanly and for good, and kills it when ctx ends first.
+func (i *Instance) Stop(ctx context.Context) error {
+	i.turn.Lock()
+	defer i.turn.Unlock()
+	i.stopped = true
+	return i.Process.Stop(ctx)
+}
+
+// Retry ends the pause of a server that does not come up. It does nothing when there is no such pause.
+func (i *Instance) Retry() {
+	i.mu.Lock()
+	ready := i.ready
+	i.mu.Unlock()
+	st := i.State()
+	if !ready || st.Server != protocol.ServerDown || st.Restarts == 0 {
+		return
+	}
+	i.turn.Lock()
+	defer i.turn.Unlock()
+	if i.stopped || !i.Gone() {
+		return
+	}
+	// There is no process to wait for, only the pause to end.
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if i.Process.Stop(ctx) == nil {
+		i.Process.Start()
+	}
 }
 
 // Running tells that the server accepts connections and its data are complete.

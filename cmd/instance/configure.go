@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/instance/agent"
+	"cnmsql.co/operator/instance/flavor"
+	"cnmsql.co/operator/instance/mycnf"
+	"cnmsql.co/operator/instance/mysqld"
+)
+
+// clusterWait is how long a start waits for the Cluster before it uses the my.cnf that the container before
+// left behind: a replica comes back during an outage of the API server.
+const clusterWait = 10 * time.Second
+
+// configurer writes my.cnf from the present Cluster before each start of the server.
+type configurer struct {
+	config
+	reaper  *mysqld.Reaper
+	cluster func() *api.Cluster
+	log     logr.Logger
+
+	mu      sync.Mutex
+	server  *flavor.Server
+	running string // hash of the file that the last server was started with
+	wanted  string // hash of what the Cluster of version renders to
+	version string
+}
+
+func (c *configurer) file() string { return filepath.Join(c.paths.run, "my.cnf") }
+
+// prepare implements mysqld.SupervisorOptions.Prepare.
+func (c *configurer) prepare(ctx context.Context) (mysqld.Command, error) {
+	command := mysqld.Command{Args: []string{c.paths.mysqld, "--defaults-file=" + c.file()}}
+	waitCtx, cancel := context.WithTimeout(ctx, clusterWait)
+	defer cancel()
+	cluster, err := await(waitCtx, c.cluster, func(c *api.Cluster) bool { return c != nil })
+	if err != nil {
+		old, readErr := os.ReadFile(c.file())
+		if readErr != nil || ctx.Err() != nil {
+			return command, fmt.Errorf("configuring the server: the Cluster is not known yet: %w", err)
+		}
+		c.log.Info("the Cluster is not known yet: starting with the configuration of before")
+		c.started(hash(string(old)))
+		return command, nil
+	}
+	text, err := c.render(ctx, cluster)
+	if err != nil {
+		return command, err
+	}
+	if err := replaceFile(c.file(), []byte(text)); err != nil {
+		return command, fmt.Errorf("configuring the server: %w", err)
+	}
+	c.started(hash(text))
+	return command, nil
+}
+
+func (c *configurer) started(hash string) {
+	c.mu.Lock()
+	c.running = hash
+	c.mu.Unlock()
+}
+
+// hashes are of the my.cnf in use and of the one that the present Cluster wants; empty when not known.
+func (c *configurer) hashes() (running, wanted string) {
+	cluster := c.cluster()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cluster != nil && c.server != nil && c.version != cluster.ResourceVersion {
+		c.version, c.wanted = cluster.ResourceVersion, ""
+		if text, err := mycnf.Render(c.input(*c.server, cluster)); err == nil {
+			c.wanted = hash(text)
+		}
+	}
+	return c.running, c.wanted
+}
+
+func (c *configurer) render(ctx context.Context, cluster *api.Cluster) (string, error) {
+	c.mu.Lock()
+	server := c.server
+	c.mu.Unlock()
+	if server == nil {
+		found, err := c.detect(ctx)
+		if err != nil {
+			return "", err
+		}
+		server = &found
+		c.mu.Lock()
+		c.server = server
+		c.mu.Unlock()
+	}
+	return mycnf.Render(c.input(*server, cluster))
+}
+
+// detect asks the program in the image what it is.
+func (c *configurer) detect(ctx context.Context) (flavor.Server, error) {
+	var lines []string
+	var mu sync.Mutex
+	p, err := c.reaper.Start(mysqld.Command{
+		Args: []string{c.paths.mysqld, "--no-defaults", "--version"},
+		Output: func(line string) {
+			mu.Lock()
+			lines = append(lines, line)
+			mu.Unlock()
+		},
+	})
+	if err != nil {
+		return flavor.Server{}, fmt.Errorf("asking the server for its version: %w", err)
+	}
+	exit, err := p.Wait(ctx)
+	if err != nil {
+		return flavor.Server{}, fmt.Errorf("asking the server for its version: %w", errors.Join(err, p.Kill()))
+	}
+	mu.Lock()
+	text := strings.Join(lines, " ")
+	mu.Unlock()
+	if exit.Code != 0 {
+		return flavor.Server{}, fmt.Errorf("asking the server for its version: %s: %s", exit, text)
+	}
+	server, err := flavor.Detect(text)
+	if err != nil {
+		return flavor.Server{}, fmt.Errorf("the image's server: %w", err)
+	}
+	return server, nil
+}
+
+func (c *configurer) input(server flavor.Server, cluster *api.Cluster) mycnf.Input {
+	layout, s := c.paths.layout(), &cluster.Spec
+	ordinal, _ := cluster.InstanceOrdinal(c.instance)
+	return mycnf.Input{
+		Server: server, InstanceName: c.instance, ServerID: api.ServerID(ordinal),
+		ReportHost: cluster.InstanceHost(c.instance), Port: api.PortMySQL,
+		DataDir: layout.Data, BinlogDir: layout.Binlog, SocketPath: c.paths.socket(),
+		PidFile: filepath.Join(c.paths.run, "mysqld.pid"), TmpDir: c.paths.tmp,
+		TLS: mycnf.TLS{
+			CA:   filepath.Join(c.paths.serverTLS, "ca.crt"),
+			Cert: filepath.Join(c.paths.serverTLS, "tls.crt"),
+			Key:  filepath.Join(c.paths.serverTLS, "tls.key"),
+		},
+		// The number of acknowledgements is set at run time, with the role: changing it needs no restart.
+		SemiSync:     mycnf.SemiSync{Enabled: cluster.SemiSyncEnabled(), TimeoutMillis: s.MySQL.SemiSync.TimeoutMillis, WaitForReplicaCount: 1},
+		BinlogFormat: s.MySQL.BinlogFormat, MemoryLimitBytes: uint64(c.memoryLimit), //nolint:gosec // checked to be positive
+		Parameters: s.MySQL.Parameters, AdditionalFiles: s.MySQL.AdditionalConfigFiles,
+	}
+}
+
+// retryOn tells the instance to start a server that does not come up again at once when the Cluster gives it
+// another configuration.
+func (c *configurer) retryOn(instance *agent.Instance) {
+	if running, wanted := c.hashes(); wanted != "" && running != wanted {
+		instance.Retry()
+	}
+}
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}
+
+// replaceFile writes a file that is there as a whole or as it was before.
+func replaceFile(path string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	_, err = f.Write(content)
+	err = errors.Join(err, f.Chmod(0o640), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+
+	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/instance/agent"
+	"cnmsql.co/operator/instance/mysql"
+	"cnmsql.co/operator/instance/mysqld"
+	"cnmsql.co/operator/instance/protocol"
+	"cnmsql.co/operator/instance/provision"
+	"cnmsql.co/operator/instance/server"
+)
+
+// manager is all parts of one running instance manager.
+type manager struct {
+	config
+	log          logr.Logger
+	reaper       *mysqld.Reaper
+	supervisor   *mysqld.Supervisor
+	mysql        *mysql.Server
+	configurer   *configurer
+	data         *data
+	instance     *agent.Instance
+	keeper       *agent.Keeper
+	watcher      *agent.Watcher
+	certificates *agent.Certificates
+	loop         *agent.Loop
+	reporter     *agent.Reporter
+	shutdown     *agent.Shutdown
+	abandoned    context.Context //nolint:containedctx // ends provisioning
+}
+
+// run is the instance manager until it has been told to stop and the server is gone.
+func run(c config, signals <-chan os.Signal) error {
+	log := newLogger(c.logLevel, os.Stdout).WithValues("instance", c.instance)
+	kubernetes, err := rest.InClusterConfig()
+	if err != nil {
+		return fmt.Errorf("finding the API server: %w", err)
+	}
+	kube, err := agent.NewKube(kubernetes, c.namespace, c.cluster)
+	if err != nil {
+		return err
+	}
+	reaper := mysqld.NewReaper(log)
+	defer reaper.Close()
+	m := assemble(c, kube, reaper, log)
+	defer m.mysql.Close()
+	log.Info("starting", "version", managerVersion(), "cluster", c.cluster, "podUID", c.podUID)
+	return m.run(signals)
+}
+
+// assemble makes the parts and ties them together. Nothing runs yet.
+func assemble(c config, kube agent.API, reaper *mysqld.Reaper, log logr.Logger) *manager {
+	m := &manager{config: c, log: log, reaper: reaper}
+	clock := agent.BootClock{}
+	cluster := func() *api.Cluster { return m.watcher.Cluster() }
+	m.data = &data{config: c, cluster: cluster}
+	m.configurer = &configurer{config: c, reaper: reaper, cluster: cluster, log: log}
+	m.mysql = mysql.Open(mysql.Options{
+		Socket: c.paths.socket(), User: api.AccountControl, KeepUsers: []string{api.AccountReplication},
+		Password: func() (string, error) { return c.paths.secret("control", api.SecretKeyPassword) },
+		Log:      log.WithName("mysql"),
+	})
+	m.supervisor = mysqld.NewSupervisor(mysqld.SupervisorOptions{
+		Reaper: reaper, Prepare: m.configurer.prepare, Ready: m.mysql.WaitReady, Log: log.WithName("mysqld"),
+	})
+	wake := func() {
+		m.reporter.Wake()
+		m.loop.Wake()
+	}
+	m.instance = agent.NewInstance(m.supervisor, wake)
+	m.keeper = agent.NewKeeper(kube, clock, api.LeaseHolder(c.instance, c.podUID),
+		agent.ServerFencer{Instance: m.instance, Server: m.mysql}, wake, log.WithName("lease"))
+	m.watcher = agent.NewWatcher(kube, clock, m.keeper, func() {
+		wake()
+		m.configurer.retryOn(m.instance)
+	}, log.WithName("watcher"))
+	m.certificates = agent.NewCertificates(c.paths.serverTLS, m.reloadTLS, log.WithName("certificates"))
+	namespaced := api.Cluster{}
+	namespaced.Namespace = c.namespace
+	peers := agent.NewPeers(m.certificates, namespaced.InstanceHost)
+	stopping := &agent.Stopping{}
+	m.reporter = agent.NewReporter(agent.ReporterOptions{
+		Instance: c.instance, PodUID: c.podUID, ClusterUID: c.clusterUID, Boot: uuid.NewString(), Version: managerVersion(),
+		Server: m.instance, Reader: m.mysql, Watcher: m.watcher, Keeper: m.keeper, Clock: clock,
+		ConfigHashes: m.configurer.hashes, Changed: func() { m.loop.Wake() }, Log: log.WithName("reporter"),
+	})
+	m.loop = agent.NewLoop(agent.LoopOptions{
+		Name: c.instance, Instance: m.instance, Server: m.mysql, Watcher: m.watcher, Keeper: m.keeper, Peers: peers,
+		API: kube, Clock: clock, Stopping: stopping, Source: m.data.source, Publish: m.reporter.Publish, Log: log.WithName("role"),
+	})
+	abandoned, abandon := context.WithCancel(context.Background())
+	m.abandoned = abandoned
+	m.shutdown = agent.NewShutdown(agent.ShutdownOptions{
+		Name: c.instance, Stopping: stopping, Instance: m.instance, Reader: m.mysql, Keeper: m.keeper, Watcher: m.watcher,
+		Peers: peers, Wake: wake, Abandon: abandon, Log: log.WithName("shutdown"),
+	})
+	return m
+}
+
+// reloadTLS tells a running server of new certificate files; one that starts reads them by itself.
+func (m *manager) reloadTLS(ctx context.Context) error {
+	if !m.instance.Running() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	return m.mysql.ReloadTLS(ctx)
+}
+
+// run starts the probes and the control API first, so that whoever looks sees what is being done.
+func (m *manager) run(signals <-chan os.Signal) error {
+	ctx, end := context.WithCancel(context.Background())
+	defer end()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return m.probes().Run(ctx) })
+	group.Go(func() error { return m.metrics().Run(ctx) })
+	group.Go(func() error {
+		if err := m.certificates.Await(ctx); err != nil {
+			return nil //nolint:nilerr // it waits until the manager ends
+		}
+		return m.control(ctx).Run(ctx)
+	})
+	for _, part := range []func(context.Context) error{
+		m.keeper.Run, m.watcher.Run, m.reporter.Run, m.loop.Run, m.certificates.Run,
+	} {
+		group.Go(func() error { return part(ctx) })
+	}
+	provisioned := make(chan struct{})
+	group.Go(func() error {
+		defer close(provisioned)
+		m.provision(ctx)
+		return nil
+	})
+	group.Go(func() error {
+		err := m.shutdown.Run(ctx, signals)
+		if ctx.Err() == nil {
+			<-provisioned
+			end()
+		}
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	m.log.Info("ended")
+	return nil
+}
+
+// provision makes the data and starts the server. What cannot be mended by trying again is reported until
+// the Pod ends.
+func (m *manager) provision(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(m.abandoned, cancel)()
+	err := provision.Ensure(ctx, provision.Plan{
+		ClusterUID: m.clusterUID, Instance: m.config.instance, Layout: m.paths.layout(),
+		Origin: m.data.origin, Accounts: m.data.accounts, Database: m.data.database, Donor: m.data.donor,
+		Initialise: m.configurer.prepare, Reaper: m.reaper, Supervisor: m.supervisor, Server: m.mysql,
+		Progress: m.instance.Progress, Log: m.log.WithName("provision"),
+	})
+	if err == nil {
+		m.instance.Provisioned()
+		return
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	step := "refused"
+	if refusal := (*provision.Refusal)(nil); errors.As(err, &refusal) {
+		step = refusal.Reason
+	}
+	m.log.Error(err, "provisioning has ended", "reason", step)
+	m.instance.Progress(&protocol.Provision{Step: step, Attempts: 1, LastError: err.Error()})
+}
+
+func (m *manager) probes() *server.Listener {
+	p := &server.Probes{
+		Present: m.reporter,
+		Fenced: func() time.Duration {
+			_, _, fencedFor := m.keeper.State()
+			return fencedFor
+		},
+		Primary: func() string {
+			if c := m.watcher.Cluster(); c != nil {
+				return c.Status.CurrentPrimary
+			}
+			return ""
+		},
+	}
+	return m.listener(api.PortProbes, p.Handler())
+}
+
+func (m *manager) metrics() *server.Listener {
+	return m.listener(api.PortMetrics, server.Metrics(m.reporter))
+}
+
+func (m *manager) control(ctx context.Context) *server.Listener {
+	c := &server.Control{
+		Cluster: m.cluster, Reporter: m.reporter, Settings: m.loop, Refused: agent.ErrRefused, Done: ctx.Done(),
+	}
+	l := m.listener(api.PortControl, c.Handler())
+	l.TLS = m.certificates.ServerTLS()
+	return l
+}
+
+func (m *manager) listener(port int, h http.Handler) *server.Listener {
+	return &server.Listener{
+		Address: net.JoinHostPort("", strconv.Itoa(port)), Handler: h,
+		Errors: errorLog(m.log.WithName(filepath.Base(strconv.Itoa(port)))),
+	}
+}
