@@ -41,7 +41,9 @@ type manager struct {
 	loop         *agent.Loop
 	reporter     *agent.Reporter
 	shutdown     *agent.Shutdown
-	abandoned    context.Context //nolint:containedctx // ends provisioning
+	// volume stays locked as long as this process lives.
+	volume    *provision.Volume
+	abandoned context.Context //nolint:containedctx // ends provisioning
 }
 
 // run is the instance manager until it has been told to stop and the server is gone.
@@ -167,13 +169,14 @@ func (m *manager) provision(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(m.abandoned, cancel)()
-	err := provision.Ensure(ctx, provision.Plan{
+	volume, err := provision.Ensure(ctx, provision.Plan{
 		ClusterUID: m.clusterUID, Instance: m.config.instance, Layout: m.paths.layout(),
 		Origin: m.data.origin, Accounts: m.data.accounts, Database: m.data.database, Donor: m.data.donor,
-		Initialise: m.configurer.prepare, Reaper: m.reaper, Supervisor: m.supervisor, Server: m.mysql,
+		Command: m.configurer.prepare, Reaper: m.reaper, Supervisor: m.supervisor, Server: m.mysql,
 		Progress: m.instance.Progress, Log: m.log.WithName("provision"),
 	})
 	if err == nil {
+		m.volume = volume
 		m.instance.Provisioned()
 		return
 	}

@@ -68,7 +68,7 @@ func whom(c *api.Cluster, i role.Intent, instance string) []string {
 }
 
 // peersOf is what the reports of others say; one whose server did not answer says nothing of what it holds.
-func peersOf(reports []protocol.Report) []role.Peer {
+func peersOf(reports []protocol.Report, diverged []string) []role.Peer {
 	var out []role.Peer
 	for i := range reports {
 		r := &reports[i]
@@ -77,7 +77,7 @@ func peersOf(reports []protocol.Report) []role.Peer {
 		}
 		out = append(out, role.Peer{
 			Instance: r.Instance, ServerUUID: r.MySQL.ServerUUID, Generation: r.Role.Generation,
-			Executed: r.MySQL.Executed, Held: r.MySQL.Held(),
+			Executed: r.MySQL.Executed, Held: r.MySQL.Held(), Diverged: slices.Contains(diverged, r.Instance),
 		})
 	}
 	return out

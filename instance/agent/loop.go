@@ -186,7 +186,7 @@ func (l *Loop) decide(ctx context.Context, m *moment) (role.Decision, error) {
 		case role.AskPeers:
 			l.asked = l.o.Clock.Now()
 			reports := l.o.Peers.Ask(ctx, whom(m.cluster, m.intent, l.o.Name))
-			l.peers = &role.Peers{Answers: peersOf(reports)}
+			l.peers = &role.Peers{Answers: peersOf(reports, m.cluster.Status.DivergedInstances)}
 			m.facts.Peers = l.answers(l.o.Clock.Now())
 			m.facts.Lease = l.o.Keeper.Facts()
 			l.o.Log.V(1).Info("asked the peers", "why", d.Why, "answers", len(l.peers.Answers))

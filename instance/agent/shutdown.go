@@ -138,7 +138,7 @@ func (s *Shutdown) awaitReplica(ctx context.Context, cluster *api.Cluster) {
 }
 
 func (s *Shutdown) heldElsewhere(ctx context.Context, cluster *api.Cluster, executed gtid.Set) bool {
-	for _, p := range peersOf(s.o.Peers.Ask(ctx, others(cluster, s.o.Name))) {
+	for _, p := range peersOf(s.o.Peers.Ask(ctx, others(cluster, s.o.Name)), nil) {
 		if p.Held.Contains(executed) {
 			return true
 		}

@@ -70,6 +70,10 @@ func guard(f Facts, i Intent) (Decision, bool) {
 	case f.StepDownDue:
 		d := do(Replica, ReleaseLease, "the Pod is being stopped")
 		d.Step.Executed = &f.MySQL.Executed
+		if t != nil && current {
+			// The target of a switchover waits for the handoff of this very attempt.
+			d.Step.Attempt = t.Attempt
+		}
 		return d, true
 	case current || target:
 		return Decision{}, false

@@ -83,6 +83,9 @@ type Peer struct {
 	Generation int64
 	Executed   gtid.Set
 	Held       gtid.Set
+	// Diverged tells that the operator found it to hold what a primary did not: that it holds more is no
+	// reason against a promotion.
+	Diverged bool
 }
 
 func (p *Peers) find(instance string) (Peer, bool) {

@@ -34,10 +34,23 @@ func follow(f Facts, i Intent) Decision {
 
 // keepReplica is the steady state of a replica.
 func keepReplica(f Facts, i Intent) Decision {
-	if f.SemiSync && !f.MySQL.SemiSync.ReplicaEnabled {
-		return do(Replica, ReplicaSemiSync, "acknowledging commits")
+	if d, due := replicaSemiSync(f); due {
+		return d
 	}
 	return rest(Replica, "following "+i.CurrentPrimary)
+}
+
+// replicaSemiSync switches a former primary's source side off, behind which its applier would wait for
+// acknowledgements of its own, and the replica side on.
+func replicaSemiSync(f Facts) (Decision, bool) {
+	s := f.MySQL.SemiSync
+	switch {
+	case s.SourceEnabled:
+		return do(Replica, ReplicaSemiSync, "a replica's commits wait for nobody"), true
+	case f.SemiSync && !s.ReplicaEnabled:
+		return do(Replica, ReplicaSemiSync, "acknowledging commits"), true
+	}
+	return Decision{}, false
 }
 
 // leaveSource ends replication from an instance that is not the primary any more: what it sent is applied
@@ -81,6 +94,10 @@ func attach(f Facts, i Intent, attached bool) Decision {
 	}
 	if attached {
 		return do(Replica, StartReplica, "following "+i.CurrentPrimary)
+	}
+	// Before the receiver starts, which it would otherwise have to do twice.
+	if d, due := replicaSemiSync(f); due {
+		return d
 	}
 	d := do(Replica, Follow, "following "+i.CurrentPrimary)
 	d.Step.Source = i.CurrentPrimary

@@ -37,6 +37,9 @@ func promote(f Facts, i Intent, t *Transition) Decision {
 		return do(Replica, AskPeers, "comparing with what the other instances hold")
 	}
 	for _, p := range f.Peers.Answers {
+		if p.Diverged {
+			continue
+		}
 		if missing := p.Held.Minus(m.Executed); !missing.IsEmpty() {
 			return refuse(f, t, fmt.Sprintf("%s holds %s that it does not: %s", p.Instance, transactions(missing), missing))
 		}

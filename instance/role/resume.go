@@ -13,6 +13,9 @@ func resume(f Facts, i Intent) Decision {
 	if m.Writable() {
 		return keepPrimary(f, i)
 	}
+	if !m.SuperReadOnly {
+		return do(Replica, Demote, "neither writable nor strictly read-only")
+	}
 	if f.ShuttingDown {
 		return wait(Replica, "its Pod is being stopped")
 	}
@@ -43,8 +46,10 @@ func resume(f Facts, i Intent) Decision {
 		}
 		return do(Replica, ResetReplica, "removing what is left of replication")
 	}
-	if f.SemiSync && (!m.SemiSync.SourceEnabled || m.SemiSync.ReplicaEnabled || m.SemiSync.WaitFor != i.AckCount) {
+	if s := m.SemiSync; f.SemiSync && (!s.SourceEnabled || s.ReplicaEnabled || s.WaitFor != i.AckCount) {
 		return do(Replica, SourceSemiSync, "commits wait for acknowledgements")
+	} else if !f.SemiSync && s.SourceEnabled {
+		return do(Replica, SourceSemiSync, "commits do not wait for acknowledgements any more")
 	}
 	if !i.Live {
 		return do(Replica, Confirm, "reading the Cluster and the Lease once more")
@@ -54,8 +59,11 @@ func resume(f Facts, i Intent) Decision {
 
 // keepPrimary is the steady state of a writable primary.
 func keepPrimary(f Facts, i Intent) Decision {
-	if f.SemiSync && !f.MySQL.SemiSync.SourceEnabled {
+	switch on := f.MySQL.SemiSync.SourceEnabled; {
+	case f.SemiSync && !on:
 		return do(Primary, SourceSemiSync, "commits wait for acknowledgements")
+	case !f.SemiSync && on:
+		return do(Primary, SourceSemiSync, "commits do not wait for acknowledgements any more")
 	}
 	return rest(Primary, fmt.Sprintf("primary in generation %d", i.Generation))
 }

@@ -12,22 +12,24 @@ const (
 	Wait StepKind = "wait"
 	// Demote makes a server read-only that is not supposed to be writable, ending client sessions.
 	Demote StepKind = "demote"
-	// ReleaseLease gives the lease back, with Step.Handoff for Step.Attempt when given.
+	// ReleaseLease gives the lease back, with Step.Executed as the handoff for Step.Attempt when given.
 	ReleaseLease StepKind = "release lease"
 	AcquireLease StepKind = "acquire lease"
 	// AskPeers asks every other instance what it holds, then decides again on the same facts.
 	AskPeers StepKind = "ask peers"
 	// Confirm reads the Cluster and the Lease from the API server, then decides again.
-	Confirm         StepKind = "confirm"
-	StopReceiver    StepKind = "stop receiver"
-	StopReplica     StepKind = "stop replica"
-	StartReplica    StepKind = "start replica"
-	StartApplier    StepKind = "start applier"
-	ResetReplica    StepKind = "reset replica"
-	Follow          StepKind = "follow"
-	SourceSemiSync  StepKind = "semi-sync source on"
-	ReplicaSemiSync StepKind = "semi-sync replica on"
-	// Claim writes currentPrimary, the generation and Step.Handoff (what was executed) to the Cluster.
+	Confirm      StepKind = "confirm"
+	StopReceiver StepKind = "stop receiver"
+	StopReplica  StepKind = "stop replica"
+	StartReplica StepKind = "start replica"
+	StartApplier StepKind = "start applier"
+	ResetReplica StepKind = "reset replica"
+	Follow       StepKind = "follow"
+	// SourceSemiSync makes commits wait for acknowledgements as configured, or not at all.
+	SourceSemiSync StepKind = "semi-sync as source"
+	// ReplicaSemiSync switches the source side off and the replica side as configured.
+	ReplicaSemiSync StepKind = "semi-sync as replica"
+	// Claim writes currentPrimary, the generation and Step.Executed to the Cluster.
 	Claim      StepKind = "claim"
 	OpenWrites StepKind = "open writes"
 )
