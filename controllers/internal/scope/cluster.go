@@ -3,10 +3,12 @@ package scope
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
@@ -48,4 +50,14 @@ func Changed(lookedAt func(*api.ClusterStatus) any) predicate.Predicate {
 // Members are the parts of the status that decide which instances there are.
 func Members(s *api.ClusterStatus) any {
 	return []any{s.InstanceNames, s.LatestGeneratedNode}
+}
+
+// RecheckForeign is how long a reconciler waits before it looks again whether a name that somebody else's
+// object takes is free: such objects are not watched.
+const RecheckForeign = time.Minute
+
+// ControllerOptions are those of every reconciler: concurrency (0 means one Cluster at a time), and a panic
+// over one Cluster does not stop the others.
+func ControllerOptions(concurrency int) controller.Options {
+	return controller.Options{MaxConcurrentReconciles: concurrency, RecoverPanic: new(true)}
 }

@@ -1,0 +1,35 @@
+package services
+
+import (
+	"context"
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/controllers/internal/apply"
+	"cnmsql.co/operator/controllers/internal/scope"
+	"cnmsql.co/operator/controllers/internal/status"
+)
+
+// act applies the Services and says how it went. The status is written even when a Service could not be.
+func (r *Reconciler) act(ctx context.Context, c *api.Cluster, services []*corev1.Service) (ctrl.Result, error) {
+	result := apply.All(ctx, r.Client, Manager, c, services)
+	if result.Written > 0 {
+		ctrl.LoggerFrom(ctx).Info("applied Services", "changed", result.Written)
+	}
+	now := condition(result)
+	if len(result.Foreign) > 0 && status.Changed(c, now) {
+		r.Events.Eventf(c, nil, corev1.EventTypeWarning, api.EventForeignObject, "Apply", "%s", now.Message)
+	}
+	_, err := status.Apply(ctx, r.Client, Manager, c, status.Owns{}, status.Fields{Conditions: []metav1.Condition{now}})
+	if err := errors.Join(result.Err, err); err != nil {
+		return ctrl.Result{}, err
+	}
+	if len(result.Foreign) > 0 {
+		return ctrl.Result{RequeueAfter: scope.RecheckForeign}, nil
+	}
+	return ctrl.Result{}, nil
+}

@@ -1,0 +1,186 @@
+package services_test
+
+import (
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/controllers/internal/fakeapi"
+	"cnmsql.co/operator/controllers/services"
+)
+
+var key = client.ObjectKey{Namespace: "shop", Name: "c1"}
+
+type bench struct {
+	*fakeapi.Server
+	*services.Reconciler
+	events *events.FakeRecorder
+}
+
+func newBench(t *testing.T, existing ...client.Object) *bench {
+	t.Helper()
+	c := &api.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "c1", UID: "uid-of-c1", Generation: 1}}
+	c.Spec.Instances = 2
+	c.Spec.Storage.Size = resource.MustParse("1Gi")
+	s := fakeapi.New(t, append(existing, c)...)
+	recorder := events.NewFakeRecorder(10)
+	return &bench{s, &services.Reconciler{Client: s, Events: recorder}, recorder}
+}
+
+func (b *bench) reconcile(t *testing.T) ctrl.Result {
+	t.Helper()
+	result, err := b.Reconcile(t.Context(), ctrl.Request{NamespacedName: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+func (b *bench) service(t *testing.T, name string) *corev1.Service {
+	t.Helper()
+	s := &corev1.Service{}
+	if err := b.Live.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: name}, s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (b *bench) condition(t *testing.T) *metav1.Condition {
+	t.Helper()
+	c := &api.Cluster{}
+	if err := b.Live.Get(t.Context(), key, c); err != nil {
+		t.Fatal(err)
+	}
+	return meta.FindStatusCondition(c.Status.Conditions, api.ConditionServicesReady)
+}
+
+func TestEveryServiceIsMadeAndThenNothingIsWritten(t *testing.T) {
+	b := newBench(t)
+	b.reconcile(t)
+	for _, name := range []string{"c1-rw", "c1-ro", "c1-r", "c1-1", "c1-2"} {
+		b.service(t, name)
+	}
+	if c := b.condition(t); c == nil || c.Status != metav1.ConditionTrue {
+		t.Errorf("condition %+v", c)
+	}
+	b.Taken()
+	for range 10 {
+		if result := b.reconcile(t); result.RequeueAfter != 0 {
+			t.Errorf("asks to be called again after %s", result.RequeueAfter)
+		}
+	}
+	if writes := b.Taken(); len(writes) > 0 {
+		t.Errorf("writes in steady state: %v", writes)
+	}
+}
+
+func TestFieldsOfCloudControllersStay(t *testing.T) {
+	b := newBench(t)
+	b.reconcile(t)
+	s := b.service(t, "c1-rw")
+	s.Annotations["cloud.example.com/id"] = "lb-7"
+	s.Spec.ClusterIP, s.Spec.ClusterIPs = "10.0.0.7", []string{"10.0.0.7"}
+	s.Spec.Ports[0].NodePort = 31306
+	s.Spec.HealthCheckNodePort = 31307
+	s.Spec.LoadBalancerClass = new("cloud")
+	if err := b.Update(t.Context(), s, client.FieldOwner("cloud")); err != nil {
+		t.Fatal(err)
+	}
+	b.Taken()
+	for range 10 {
+		b.reconcile(t)
+	}
+	if writes := b.Taken(); len(writes) > 0 {
+		t.Errorf("writes in steady state: %v", writes)
+	}
+	s.Spec.Selector = map[string]string{"app": "hijacked"}
+	s.ResourceVersion = b.service(t, "c1-rw").ResourceVersion
+	if err := b.Update(t.Context(), s, client.FieldOwner("kubectl")); err != nil {
+		t.Fatal(err)
+	}
+	b.reconcile(t)
+	got := b.service(t, "c1-rw")
+	want := map[string]string{api.LabelCluster: "c1", api.LabelRole: api.RolePrimary, api.LabelRoutable: "true"}
+	if !maps.Equal(got.Spec.Selector, want) {
+		t.Errorf("selector %v", got.Spec.Selector)
+	}
+	if got.Annotations["cloud.example.com/id"] != "lb-7" || got.Spec.ClusterIP != "10.0.0.7" || got.Spec.Ports[0].NodePort != 31306 || got.Spec.LoadBalancerClass == nil {
+		t.Errorf("a foreign field was lost: %v %+v", got.Annotations, got.Spec)
+	}
+}
+
+func TestForeignServiceIsLeftAloneAndSaidOnce(t *testing.T) {
+	foreign := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "c1-ro"},
+		Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": "else"}},
+	}
+	b := newBench(t, foreign)
+	b.Hide("c1-ro") // it does not carry our label, so the cache does not hold it
+	before := b.service(t, "c1-ro").ResourceVersion
+	if result := b.reconcile(t); result.RequeueAfter < time.Second {
+		t.Errorf("looks again after %s", result.RequeueAfter)
+	}
+	b.reconcile(t)
+	if b.service(t, "c1-ro").ResourceVersion != before {
+		t.Error("the foreign Service was changed")
+	}
+	c := b.condition(t)
+	if c.Status != metav1.ConditionFalse || c.Reason != api.ReasonForeignObject || !strings.Contains(c.Message, "c1-ro") {
+		t.Errorf("condition %+v", c)
+	}
+	if n := len(b.events.Events); n != 1 {
+		t.Errorf("%d events", n)
+	}
+	b.service(t, "c1-r") // the others are made all the same
+}
+
+func TestErrorOverOneServiceDoesNotStopTheOthers(t *testing.T) {
+	b := newBench(t)
+	b.Fail("c1-rw", errors.New("quota exceeded"))
+	if _, err := b.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err == nil {
+		t.Error("no error: nobody would try again")
+	}
+	b.service(t, "c1-2")
+	if c := b.condition(t); c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "quota exceeded") || !strings.Contains(c.Message, "c1-rw") {
+		t.Errorf("condition %+v", c)
+	}
+	b.Fail("c1-rw", nil)
+	b.reconcile(t)
+	if c := b.condition(t); c.Status != metav1.ConditionTrue {
+		t.Errorf("condition %+v", c)
+	}
+}
+
+func TestClusterThatIsGoneOrBeingDeletedIsLeftAlone(t *testing.T) {
+	b := newBench(t)
+	if _, err := b.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "shop", Name: "other"}}); err != nil {
+		t.Error(err)
+	}
+	c := &api.Cluster{}
+	if err := b.Live.Get(t.Context(), key, c); err != nil {
+		t.Fatal(err)
+	}
+	c.Finalizers = []string{"example.com/keep"}
+	if err := b.Update(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Delete(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	b.Taken()
+	b.reconcile(t)
+	if writes := b.Taken(); len(writes) > 0 {
+		t.Errorf("writes %v", writes)
+	}
+}
