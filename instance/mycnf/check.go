@@ -59,6 +59,9 @@ func (t Target) checkOption(key, value string) (Problem, bool) {
 	if badText(key) {
 		shown = strconv.QuoteToASCII(shown)
 	}
+	if len(key) > maxKey {
+		return Problem{shown, "no option has such a long name", "remove it"}, true
+	}
 	if r, found := ruleFor(key, t.SemiSync); found {
 		return Problem{shown, r.reason, r.remedy}, true
 	}

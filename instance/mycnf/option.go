@@ -9,6 +9,9 @@ import (
 // maxLine is the longest line, in bytes, that all supported servers read in one piece.
 const maxLine = 4000
 
+// maxKey is above the length, in bytes, of any option's name. It bounds the work that a name can make.
+const maxKey = 200
+
 // prefixes are what the server strips from an option's name, in underscores.
 var prefixes = []string{"loose_", "skip_", "disable_", "enable_", "maximum_", "plugin_"}
 

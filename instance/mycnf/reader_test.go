@@ -124,15 +124,17 @@ func FuzzRender(f *testing.F) {
 	f.Fuzz(func(t *testing.T, key, value, file string) {
 		in := healthy(t, "8.4.3", semiSync)
 		in.Parameters = map[string]string{key: value}
+		if text, err := mycnf.Render(in); err == nil {
+			if got := read(t, text)[key]; got != value {
+				t.Errorf("%q is %q, want %q", key, got, value)
+			}
+		}
 		in.AdditionalFiles = map[string]string{"x.cnf": file}
 		text, err := mycnf.Render(in)
 		if err != nil {
 			return
 		}
 		options := read(t, text)
-		if options[key] != value {
-			t.Errorf("%q is %q, want %q", key, options[key], value)
-		}
 		if options["super_read_only"] != "ON" || options["relay_log_recovery"] != "OFF" || options["server_id"] != "2" {
 			t.Errorf("a managed option is lost:\n%s", text)
 		}

@@ -193,7 +193,7 @@ func TestAnInputThatMakesNoSenseIsRefused(t *testing.T) {
 		"timeout":       func(in *mycnf.Input) { semiSync(in); in.SemiSync.TimeoutMillis = 0 },
 		"replicas":      func(in *mycnf.Input) { semiSync(in); in.SemiSync.WaitForReplicaCount = 0 },
 		"format":        func(in *mycnf.Input) { in.BinlogFormat = "row" },
-		"relay_log":     func(in *mycnf.Input) { in.Parameters = map[string]string{"relay-log-recovery": "ON"} },
+		"relay-log":     func(in *mycnf.Input) { in.Parameters = map[string]string{"relay-log-recovery": "ON"} },
 		"x.cnf:1":       func(in *mycnf.Input) { in.AdditionalFiles = map[string]string{"x.cnf": "super_read_only=0"} },
 		"file name":     func(in *mycnf.Input) { in.AdditionalFiles = map[string]string{"x\nport=1": ""} },
 		"sync_binlog":   func(in *mycnf.Input) { semiSync(in); in.Parameters = map[string]string{"sync_binlog": "0"} },
