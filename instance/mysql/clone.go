@@ -89,3 +89,15 @@ func (s *Server) CloneProgress(ctx context.Context) (int32, bool, error) {
 	}
 	return int32(100 * data / estimate), true, nil
 }
+
+// CloneDropped tells whether a clone that failed had begun to drop this server's data: then they are worthless.
+func (s *Server) CloneDropped(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
+	defer cancel()
+	var begun int
+	err := s.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM performance_schema.clone_progress WHERE STAGE = 'DROP DATA' AND STATE <> 'Not Started'").Scan(&begun)
+	if err != nil {
+		return false, fmt.Errorf("reading the progress of the clone: %w", err)
+	}
+	return begun > 0, nil
+}

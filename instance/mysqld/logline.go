@@ -53,6 +53,12 @@ func bracketed(text string) (inside, rest string, ok bool) {
 	return inside, strings.TrimPrefix(rest, " "), ok && inside != ""
 }
 
+// afterwards are the errors by which the server only says that it gives up because of the one before.
+var afterwards = map[string]bool{
+	"MY-010119": true, // Aborting
+	"MY-013236": true, // The designated data directory … is unusable.
+}
+
 // ServerLog passes the server's log lines on and remembers the last error among them.
 type ServerLog struct {
 	log logr.Logger
@@ -67,6 +73,10 @@ func NewServerLog(log logr.Logger) *ServerLog { return &ServerLog{log: log} }
 func (s *ServerLog) Take(line string) {
 	l := ParseLogLine(line)
 	if l.Level == "Error" {
+		if afterwards[l.Code] {
+			s.log.Info(l.Message, "level", l.Level, "code", l.Code, "subsystem", l.Subsystem)
+			return
+		}
 		s.mu.Lock()
 		s.err = l.Code + " " + l.Message
 		s.mu.Unlock()

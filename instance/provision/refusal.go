@@ -1,10 +1,6 @@
 package provision
 
-import "errors"
-
-var errNotYet = errors.New("not written yet")
-
-// Refusal is an error that no retry can mend: somebody has to look at the volume.
+// Refusal is an error that no retry can mend: somebody has to look at the volume. Nothing on it was changed.
 type Refusal struct {
 	// Reason is one of the Reason constants, Message says what to do.
 	Reason, Message string
@@ -12,7 +8,7 @@ type Refusal struct {
 
 // The reasons of a refusal.
 const (
-	// ReasonForeignData: the data directory holds something that no instance of this Cluster put there.
+	// ReasonForeignData: there are data that no instance of this Cluster put there.
 	ReasonForeignData = "ForeignData"
 	// ReasonForeignVolume: the volume belongs to another Cluster or another instance.
 	ReasonForeignVolume = "ForeignVolume"
