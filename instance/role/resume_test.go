@@ -1,0 +1,83 @@
+package role_test
+
+import (
+	"testing"
+
+	"cnmsql.co/operator/instance/protocol"
+	"cnmsql.co/operator/instance/role"
+)
+
+func resumeRefused(t *testing.T, _ *scenario, d role.Decision) {
+	t.Helper()
+	if d.ResumeRefused == "" {
+		t.Errorf("the refusal is not said: %+v", d)
+	}
+}
+
+func TestThePrimaryOpensInOrder(t *testing.T) {
+	semiSync := func(s *scenario) {
+		s.f.SemiSync = true
+		s.i.AckCount = 2
+		s.f.MySQL.SemiSync = protocol.SemiSync{SourceEnabled: true, WaitFor: 2}
+	}
+	runCases(t, []ruleCase{
+		{"without the lease it is taken", promoted, func(s *scenario) { s.f.Lease = role.LeaseFacts{Known: true} }, role.AcquireLease, nil},
+		{"with another's lease it waits", promoted, func(s *scenario) { s.f.Lease = role.LeaseFacts{Known: true, Holder: "c/1"} }, role.Wait, nil},
+		{"the same Pod's lease of before a restart is renewed", promoted, func(s *scenario) { s.f.Lease.InForce = false }, role.AcquireLease, nil},
+		{"the lease of its predecessor is not its own", promoted, func(s *scenario) {
+			s.f.Lease = role.LeaseFacts{Known: true, Holder: "b/0"}
+		}, role.Wait, nil},
+		{"then the others are asked", promoted, func(s *scenario) { s.f.Peers = nil }, role.AskPeers, nil},
+		{"again when they were asked before the lease was taken", promoted, func(s *scenario) { s.f.Peers.SinceLease = false }, role.AskPeers, nil},
+		{"then what is left of replication is removed", promoted, func(s *scenario) {
+			s.f.MySQL.Replication = &protocol.Replication{SourceHost: "a.ns.svc", Received: s.set(uuidA + ":50-100")}
+		}, role.ResetReplica, nil},
+		{"then semi-sync is switched on", promoted, func(s *scenario) {
+			semiSync(s)
+			s.f.MySQL.SemiSync.SourceEnabled = false
+		}, role.SourceSemiSync, nil},
+		{"with the right count", promoted, func(s *scenario) {
+			semiSync(s)
+			s.f.MySQL.SemiSync.WaitFor = 1
+		}, role.SourceSemiSync, nil},
+		{"and not as a replica", promoted, func(s *scenario) {
+			semiSync(s)
+			s.f.MySQL.SemiSync.ReplicaEnabled = true
+		}, role.SourceSemiSync, nil},
+		{"and off when it is not configured any more", promoted, func(s *scenario) { s.f.MySQL.SemiSync.SourceEnabled = true }, role.SourceSemiSync, nil},
+		{"then the API server is asked once more", promoted, func(s *scenario) { s.i.Live = false }, role.Confirm, nil},
+		{"then it opens", promoted, nil, role.OpenWrites, nil},
+		{"also with semi-sync", promoted, semiSync, role.OpenWrites, nil},
+		{"not when its Pod is being stopped", promoted, func(s *scenario) { s.f.ShuttingDown = true }, role.Wait, nil},
+		{"an open primary switches semi-sync on when it is configured", healthyPrimary, func(s *scenario) { s.f.SemiSync = true }, role.SourceSemiSync, nil},
+		{"an open primary switches semi-sync off when it is not", healthyPrimary, func(s *scenario) { s.f.MySQL.SemiSync.SourceEnabled = true }, role.SourceSemiSync, nil},
+	})
+}
+
+func TestAPrimaryThatLostSomethingDoesNotOpen(t *testing.T) {
+	runCases(t, []ruleCase{
+		{"of what it had when it was promoted", promoted, func(s *scenario) { s.f.MySQL.Executed = s.set(uuidA + ":1-99") }, role.ReleaseLease, resumeRefused},
+		{"of its own transactions, which a replica has", promoted, func(s *scenario) {
+			s.f.MySQL.Executed = s.set(uuidA + ":1-100," + uuidB + ":1-5")
+			s.f.Peers.Answers[0].Held = s.set(uuidA + ":1-100," + uuidB + ":1-6")
+		}, role.ReleaseLease, resumeRefused},
+		{"when the recorded set cannot be read", promoted, func(s *scenario) { s.i.PromotionExecuted, s.i.PromotionUnreadable = nil, true }, role.ReleaseLease, resumeRefused},
+		{"when no set is recorded", promoted, func(s *scenario) { s.i.PromotionExecuted = nil }, role.ReleaseLease, resumeRefused},
+		{"when it has diverged", promoted, func(s *scenario) { s.i.Diverged = true }, role.ReleaseLease, resumeRefused},
+		{"when it was refused a moment ago", promoted, func(s *scenario) { s.f.Refusal = &role.Refusal{Generation: 4, Why: "it lost something"} }, role.ReleaseLease, resumeRefused},
+		{"when its relay log is not applied", promoted, func(s *scenario) {
+			s.f.MySQL.Replication = &protocol.Replication{SourceHost: "a.ns.svc", Received: s.set(uuidA + ":50-101")}
+		}, role.ReleaseLease, resumeRefused},
+		{"and takes no lease for it", promoted, func(s *scenario) {
+			s.i.Diverged = true
+			s.f.Lease = role.LeaseFacts{Known: true}
+		}, role.Wait, resumeRefused},
+		{"but the first generation needs no recorded set", promoted, func(s *scenario) {
+			s.i.PromotionExecuted, s.i.Generation, s.i.Transition = nil, 1, nil
+		}, role.OpenWrites, nil},
+		{"but a refusal in an earlier generation is over", promoted, func(s *scenario) { s.f.Refusal = &role.Refusal{Generation: 3, Why: "it lost something"} }, role.OpenWrites, nil},
+		{"but others may hold what somebody else committed", promoted, func(s *scenario) {
+			s.f.Peers.Answers[0].Held = s.set("cccccccc-0000-0000-0000-000000000003:1-9")
+		}, role.OpenWrites, nil},
+	})
+}
