@@ -1,0 +1,13 @@
+// Package lease makes the Lease of the primary role and the identity with which each instance uses it, and
+// shows in the Cluster's status who holds it.
+//
+// What holds:
+//   - The operator makes the Lease and never writes it again: the instances alone acquire, renew and release it.
+//   - A Lease that is missing on a Cluster that ever had a primary is made as held by that primary: its Pod
+//     may still believe that it holds it, and has to be waited for.
+//   - Renewals cause no reconcile and no write; only a change of the holder does.
+//   - An instance may read its own Cluster, write its status, use its own Cluster's Lease and tell of events;
+//     it may not read Secrets and not make or delete the Lease.
+//
+// It owns status.primaryLease and no other status.
+package lease

@@ -1,0 +1,212 @@
+package lease
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/controllers/internal/fakeapi"
+)
+
+var start = time.Unix(1700000000, 0).UTC()
+
+type bench struct {
+	*fakeapi.Server
+	r      *Reconciler
+	events *events.FakeRecorder
+}
+
+func aCluster() *api.Cluster {
+	c := &api.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "c1", UID: "uid-of-c1"}}
+	c.Spec.Instances = 2
+	c.Spec.Storage.Size = resource.MustParse("1Gi")
+	return c
+}
+
+func newBench(t *testing.T, existing ...client.Object) *bench {
+	t.Helper()
+	s := fakeapi.New(t, existing...)
+	recorder := events.NewFakeRecorder(20)
+	return &bench{s, &Reconciler{Client: s, Live: s.Live, Events: recorder, Now: func() time.Time { return start }}, recorder}
+}
+
+func (b *bench) reconcile(t *testing.T) ctrl.Result {
+	t.Helper()
+	result, err := b.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "shop", Name: "c1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+func get[T client.Object](t *testing.T, b *bench, name string, into T) T {
+	t.Helper()
+	if err := b.Live.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: name}, into); err != nil {
+		t.Fatal(err)
+	}
+	return into
+}
+
+func (b *bench) holder(t *testing.T) string {
+	t.Helper()
+	return *get(t, b, "c1-primary", &coordinationv1.Lease{}).Spec.HolderIdentity
+}
+
+func TestFirstHolder(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		c    func(*api.Cluster)
+		pod  bool
+		want string
+	}{
+		{"a Cluster that never had a primary", func(*api.Cluster) {}, false, ""},
+		{"its primary's Pod exists", func(c *api.Cluster) { c.Status.CurrentPrimary = "c1-2" }, true, "c1-2/uid-of-pod"},
+		{"its primary's Pod is gone", func(c *api.Cluster) { c.Status.CurrentPrimary = "c1-2" }, false, "c1-2/unknown"},
+		{"it had a primary that nobody knows", func(c *api.Cluster) { c.Status.EstablishedAt = &metav1.Time{Time: start} }, false, "unknown/unknown"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := aCluster()
+			tc.c(c)
+			existing := []client.Object{c}
+			if tc.pod {
+				existing = append(existing, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "c1-2", UID: "uid-of-pod"}})
+			}
+			b := newBench(t, existing...)
+			b.reconcile(t)
+			if got := b.holder(t); got != tc.want {
+				t.Errorf("holder %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestLeaseIsMadeFromTheClusterAsItIsNotAsTheCacheHasIt(t *testing.T) {
+	c := aCluster()
+	c.Status.CurrentPrimary = "c1-2"
+	b := newBench(t, c)
+	old := fakeapi.New(t, aCluster())
+	b.r.Client = staleCluster{b.Server, old}
+	b.reconcile(t)
+	if got := b.holder(t); got != "c1-2/unknown" {
+		t.Errorf("holder %q", got)
+	}
+}
+
+// staleCluster is a client whose cache holds an old Cluster.
+type staleCluster struct {
+	client.Client
+	old client.Reader
+}
+
+func (s staleCluster) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	if _, ok := o.(*api.Cluster); ok {
+		return s.old.Get(ctx, key, o, opts...)
+	}
+	return s.Client.Get(ctx, key, o, opts...)
+}
+
+func TestSteadyStateWritesNothingAndRenewalsChangeNothing(t *testing.T) {
+	b := newBench(t, aCluster())
+	b.reconcile(t)
+	b.reconcile(t)
+	lease := get(t, b, "c1-primary", &coordinationv1.Lease{})
+	lease.Spec.HolderIdentity = new("c1-1/pod")
+	lease.Spec.AcquireTime = &metav1.MicroTime{Time: start.Add(time.Minute)}
+	if err := b.Update(t.Context(), lease, client.FieldOwner("instance")); err != nil {
+		t.Fatal(err)
+	}
+	b.reconcile(t)
+	shown := get(t, b, "c1", &api.Cluster{}).Status.PrimaryLease
+	if shown == nil || shown.Holder != "c1-1/pod" || !shown.Since.Time.Equal(start.Add(time.Minute)) {
+		t.Fatalf("status %+v", shown)
+	}
+	b.Taken()
+	for n := range 10 {
+		renewed := get(t, b, "c1-primary", &coordinationv1.Lease{})
+		renewed.Spec.RenewTime = &metav1.MicroTime{Time: start.Add(time.Duration(n) * time.Second)}
+		if err := b.Server.Update(t.Context(), renewed, client.FieldOwner("instance")); err != nil {
+			t.Fatal(err)
+		}
+		b.Taken()
+		b.reconcile(t)
+		if writes := b.Taken(); len(writes) > 0 {
+			t.Errorf("writes after a renewal: %v", writes)
+		}
+	}
+	if got := b.holder(t); got != "c1-1/pod" {
+		t.Errorf("the operator wrote the holder: %q", got)
+	}
+}
+
+func TestOnlyAChangeOfTheHolderWakesTheReconciler(t *testing.T) {
+	held := func(by string, renewed int64) *coordinationv1.Lease {
+		at := metav1.NewMicroTime(time.Unix(renewed, 0))
+		return &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: new(by), RenewTime: &at}}
+	}
+	if holderChanged.Update(event.UpdateEvent{ObjectOld: held("a", 1), ObjectNew: held("a", 2)}) {
+		t.Error("a renewal wakes it")
+	}
+	if !holderChanged.Update(event.UpdateEvent{ObjectOld: held("a", 1), ObjectNew: held("", 1)}) {
+		t.Error("a release does not wake it")
+	}
+	if !holderChanged.Delete(event.DeleteEvent{Object: held("a", 1)}) {
+		t.Error("a deletion does not wake it")
+	}
+}
+
+func TestForeignLeaseIsLeftAlone(t *testing.T) {
+	foreign := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "c1-primary"}}
+	foreign.Spec.HolderIdentity = new("somebody")
+	b := newBench(t, aCluster(), foreign)
+	b.Hide("c1-primary")
+	if result := b.reconcile(t); result.RequeueAfter < time.Second {
+		t.Errorf("looks again after %s", result.RequeueAfter)
+	}
+	if b.holder(t) != "somebody" {
+		t.Error("the foreign Lease was changed")
+	}
+	if e := <-b.events.Events; !strings.Contains(e, "c1-primary") {
+		t.Errorf("event %q", e)
+	}
+	get(t, b, "c1-1-instance", &corev1.ServiceAccount{}) // identities are made all the same
+}
+
+func TestInstanceMayDoNoMoreThanItNeeds(t *testing.T) {
+	b := newBench(t, aCluster())
+	b.reconcile(t)
+	role := get(t, b, "c1-2-instance", &rbacv1.Role{})
+	for _, rule := range role.Rules {
+		for _, resource := range rule.Resources {
+			if resource == "events" {
+				continue
+			}
+			if len(rule.ResourceNames) != 1 {
+				t.Errorf("%s is not limited to one object", resource)
+			}
+			if resource == "secrets" || resource == "pods" {
+				t.Errorf("%s is allowed", resource)
+			}
+			for _, verb := range rule.Verbs {
+				if verb == "*" || verb == "delete" || verb == "create" {
+					t.Errorf("%s %s is allowed", verb, resource)
+				}
+			}
+		}
+	}
+	binding := get(t, b, "c1-2-instance", &rbacv1.RoleBinding{})
+	if len(binding.Subjects) != 1 || binding.Subjects[0].Name != "c1-2-instance" || binding.RoleRef.Name != "c1-2-instance" {
+		t.Errorf("binding %+v", binding)
+	}
+}
