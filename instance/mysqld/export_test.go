@@ -1,0 +1,4 @@
+package mysqld
+
+// Managed is what a Supervisor makes of a command.
+var Managed = managed
