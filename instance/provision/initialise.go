@@ -41,6 +41,11 @@ func Initialise(ctx context.Context, reaper *mysqld.Reaper, c mysqld.Command, da
 	}
 	defer secret.Close()
 	lines := mysqld.NewServerLog(log)
+	forget, err := loosen(&c)
+	if err != nil {
+		return err
+	}
+	defer forget()
 	c.Args = slices.Concat(c.Args, initialiseOptions, []string{fmt.Sprintf("--init-file=/proc/self/fd/%d", 3+len(c.Files))})
 	c.Files = append(slices.Clone(c.Files), secret)
 	c.Output = lines.Take
@@ -58,6 +63,36 @@ func Initialise(ctx context.Context, reaper *mysqld.Reaper, c mysqld.Command, da
 		return fmt.Errorf("initialising the server: %s: %w", exit, errors.New(orUnknown(lines.LastError())))
 	}
 	return flush(dataDir)
+}
+
+// loosen makes the command read a copy of its option file in which an option that the server does not know is
+// no error: while it initialises it loads no plugins, and so does not know theirs. The function that it
+// returns removes the copy.
+func loosen(c *mysqld.Command) (func(), error) {
+	const option = "--defaults-file="
+	i := slices.IndexFunc(c.Args, func(a string) bool { return strings.HasPrefix(a, option) })
+	if i < 0 {
+		return func() {}, nil
+	}
+	path := strings.TrimPrefix(c.Args[i], option)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the option file: %w", err)
+	}
+	lines := strings.Split(string(b), "\n")
+	for i, l := range lines {
+		l = strings.TrimSpace(l)
+		if l != "" && !strings.ContainsAny(l[:1], "#;[!") && !strings.HasPrefix(strings.ToLower(l), "loose") {
+			lines[i] = "loose_" + l
+		}
+	}
+	loose := path + ".initialise"
+	if err := os.WriteFile(loose, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+		return nil, fmt.Errorf("writing an option file to initialise with: %w", err)
+	}
+	c.Args = slices.Clone(c.Args)
+	c.Args[i] = option + loose
+	return func() { _ = os.Remove(loose) }, nil
 }
 
 func orUnknown(text string) string {

@@ -43,7 +43,8 @@ func Mysqld(root, cnf string) mysqld.Command {
 		"--basedir="+filepath.Join(root, "usr"),
 		"--lc-messages-dir="+filepath.Join(root, "usr/share/mysql"),
 		"--character-sets-dir="+filepath.Join(root, "usr/share/mysql/charsets"),
-		"--plugin-dir="+filepath.Join(root, "usr/lib/mysql/plugin"))
+		"--plugin-dir="+filepath.Join(root, "usr/lib/mysql/plugin"),
+		"--bind-address=127.0.0.1")
 	if os.Getuid() == 0 {
 		c.Args = append(c.Args, "--user=root")
 	}

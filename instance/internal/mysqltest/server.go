@@ -4,15 +4,17 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	driver "github.com/go-sql-driver/mysql"
 
+	"cnmsql.co/operator/instance/flavor"
+	"cnmsql.co/operator/instance/mycnf"
 	"cnmsql.co/operator/instance/mysql"
 	"cnmsql.co/operator/instance/mysqld"
 	"cnmsql.co/operator/instance/provision"
@@ -27,39 +29,26 @@ var Accounts = provision.Accounts{
 }
 
 // small keeps a server's memory and its start small.
-const small = `innodb-buffer-pool-size=64M
-innodb-redo-log-capacity=32M
-innodb-log-buffer-size=1M
-key-buffer-size=1M
-max-connections=100
-table-open-cache=200
-performance-schema-max-table-instances=400
-performance-schema-max-thread-instances=300
-performance-schema-events-waits-history-long-size=10
-performance-schema-events-statements-history-long-size=10
-performance-schema-events-stages-history-long-size=10
-performance-schema-events-transactions-history-long-size=10
-performance-schema-digests-size=100
-`
-
-// replication is what a server of a Cluster has, as far as tests need it.
-const replication = `gtid-mode=ON
-enforce-gtid-consistency=ON
-log-bin=binlog
-relay-log=relay
-skip-replica-start=ON
-super-read-only=ON
-relay-log-recovery=ON
-plugin-load-add=semisync_source.so
-plugin-load-add=semisync_replica.so
-plugin-load-add=mysql_clone.so
-loose-rpl-semi-sync-source-timeout=3600000
-`
+var small = map[string]string{
+	"innodb_buffer_pool_size":                                  "64M",
+	"innodb_redo_log_capacity":                                 "32M",
+	"innodb_log_buffer_size":                                   "1M",
+	"key_buffer_size":                                          "1M",
+	"max_connections":                                          "100",
+	"table_open_cache":                                         "200",
+	"performance_schema_max_table_instances":                   "400",
+	"performance_schema_max_thread_instances":                  "300",
+	"performance_schema_events_waits_history_long_size":        "10",
+	"performance_schema_events_statements_history_long_size":   "10",
+	"performance_schema_events_stages_history_long_size":       "10",
+	"performance_schema_events_transactions_history_long_size": "10",
+	"performance_schema_digests_size":                          "100",
+}
 
 // Options of a server.
 type Options struct {
-	// Extra are further lines of the option file.
-	Extra []string
+	// Parameters are the user's.
+	Parameters map[string]string
 	// PKI signs its certificate; nil makes an authority for this server alone.
 	PKI *PKI
 	// MySQL are further options of the connection.
@@ -92,8 +81,8 @@ func New(t testing.TB, name string, o Options) *Server {
 	s.TLS = s.PKI.Issue(t, name)
 	s.Socket = filepath.Join(dir, "mysql.sock")
 	s.Cnf = filepath.Join(dir, "my.cnf")
-	s.Layout = provision.Layout{State: filepath.Join(dir, "cnmsql"), Data: filepath.Join(dir, "data")}
-	s.WriteCnf(t, o.Extra...)
+	s.Layout = provision.Layout{State: filepath.Join(dir, "cnmsql"), Data: filepath.Join(dir, "data"), Binlog: filepath.Join(dir, "binlog")}
+	s.writeCnf(t, o.Parameters)
 
 	m := o.MySQL
 	m.Socket, m.User = s.Socket, Accounts.Control.User
@@ -144,15 +133,23 @@ func (s *Server) Run(t testing.TB) {
 // Command runs the server.
 func (s *Server) Command() mysqld.Command { return Mysqld(s.Root, s.Cnf) }
 
-// WriteCnf writes the option file anew.
-func (s *Server) WriteCnf(t testing.TB, extra ...string) {
+// writeCnf writes the same option file that an instance has.
+func (s *Server) writeCnf(t testing.TB, parameters map[string]string) {
 	t.Helper()
-	b := &strings.Builder{}
-	fmt.Fprintf(b, "[mysqld]\ndatadir=%s\nsocket=%s\npid-file=%s/pid\nport=%d\nserver-id=%d\n", s.Layout.Data, s.Socket, s.Dir, s.Port, s.Port)
-	fmt.Fprintf(b, "bind-address=127.0.0.1\nreport-host=127.0.0.1\nreport-port=%d\nmysqlx=OFF\nsecure-file-priv=NULL\ntmpdir=%s\n", s.Port, s.Dir)
-	fmt.Fprintf(b, "ssl-ca=%s\nssl-cert=%s\nssl-key=%s\n", s.PKI.CA, s.TLS.Cert, s.TLS.Key)
-	b.WriteString(small + replication + strings.Join(extra, "\n") + "\n")
-	check(t, os.WriteFile(s.Cnf, []byte(b.String()), 0o600))
+	server, err := flavor.Detect("9.7.4")
+	check(t, err)
+	in := mycnf.Input{
+		Server: server, InstanceName: s.Name, ServerID: uint32(s.Port), ReportHost: "127.0.0.1", Port: uint16(s.Port),
+		DataDir: s.Layout.Data, BinlogDir: s.Layout.Binlog,
+		SocketPath: s.Socket, PidFile: filepath.Join(s.Dir, "pid"), TmpDir: s.Dir,
+		TLS:        mycnf.TLS{CA: s.PKI.CA, Cert: s.TLS.Cert, Key: s.TLS.Key},
+		SemiSync:   mycnf.SemiSync{Enabled: true, TimeoutMillis: 3600_000, WaitForReplicaCount: 1},
+		Parameters: maps.Clone(small),
+	}
+	maps.Copy(in.Parameters, parameters)
+	text, err := mycnf.Render(in)
+	check(t, err)
+	check(t, os.WriteFile(s.Cnf, []byte(text), 0o600))
 }
 
 // Source is this server for a replica with the given replication certificate.

@@ -21,6 +21,7 @@ import (
 func (s *Server) FromTemplate(t testing.TB) {
 	t.Helper()
 	check(t, copyDir(s.template(t), s.Layout.Data))
+	check(t, os.MkdirAll(s.Layout.Binlog, 0o750))
 	err := os.Remove(filepath.Join(s.Layout.Data, "auto.cnf"))
 	if !errors.Is(err, fs.ErrNotExist) {
 		check(t, err)
@@ -34,7 +35,7 @@ func (s *Server) template(t testing.TB) string {
 	check(t, err)
 	info, err := os.Stat(filepath.Join(s.Root, "usr/sbin/mysqld"))
 	check(t, err)
-	key := sha256.Sum256(fmt.Appendf(nil, "1 %s %d %d %+v %s", s.Root, info.Size(), info.ModTime().UnixNano(), Accounts, small))
+	key := sha256.Sum256(fmt.Appendf(nil, "2 %s %d %d %+v %v", s.Root, info.Size(), info.ModTime().UnixNano(), Accounts, small))
 	dir := filepath.Join(cache, "cnmsql", "mysqltest", fmt.Sprintf("%x", key[:8]))
 	check(t, os.MkdirAll(dir, 0o750))
 	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
