@@ -155,6 +155,10 @@ func execIn(ctx context.Context, l lab, args []string) error {
 	if err != nil {
 		return err
 	}
+	// The lab's own programs, such as ctr, are at hand there.
+	if err := os.Setenv("PATH", l.dir.BinLink()+":"+os.Getenv("PATH")); err != nil {
+		return fmt.Errorf("run %s: %w", args[1], err)
+	}
 	return replace(append(argv, args[1:]...))
 }
 
