@@ -59,16 +59,14 @@ func (k *Keeper) renewals(ctx context.Context) {
 
 // renewOnce is one renewal with what is to be said about it.
 func (k *Keeper) renewOnce(ctx context.Context) {
+	started := k.clock.Now()
 	err := k.renew(ctx)
 	if ctx.Err() != nil {
 		return
 	}
 	k.mu.Lock()
 	was := k.failing
-	k.failing = err != nil
-	if err != nil {
-		k.tried = k.clock.Now()
-	}
+	k.failing, k.tried = err != nil, started
 	k.mu.Unlock()
 	switch {
 	case err != nil && !was:
@@ -79,7 +77,8 @@ func (k *Keeper) renewOnce(ctx context.Context) {
 	}
 }
 
-// untilRenewal counts from the start of the last success, and from the end of a failure.
+// untilRenewal counts from the start of the last success, after a failure from the start of that: a call that
+// has timed out is tried again at once.
 func (k *Keeper) untilRenewal() (wait time.Duration, holding bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

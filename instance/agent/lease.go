@@ -40,8 +40,8 @@ type Keeper struct {
 	log    logr.Logger
 	// changed is called after each change of the state, without locks.
 	changed func()
-	// call is held during a call that writes, so that a renewal never follows a release.
-	call sync.Mutex
+	// call lets one call through that writes, so that a renewal never follows a release.
+	call gate
 	// urgent wakes the part that fences, due the part that renews.
 	urgent, due signal
 
@@ -51,7 +51,7 @@ type Keeper struct {
 	gotAt    time.Duration // when it was accepted
 	holding  bool          // acquired by this process, and neither released nor lost
 	renewed  time.Duration // start of the last successful renewal or acquisition
-	tried    time.Duration // end of the last renewal that failed, when later
+	tried    time.Duration // start of the last renewal, whether or not it succeeded
 	acquired time.Duration // end of the acquisition
 	fenced   bool
 	fencedAt time.Duration
@@ -63,7 +63,7 @@ type Keeper struct {
 func NewKeeper(a LeaseAPI, clock Clock, holder string, fencer Fencer, changed func(), log logr.Logger) *Keeper {
 	return &Keeper{
 		api: a, clock: clock, holder: holder, fencer: fencer, changed: changed, log: log,
-		urgent: newSignal(), due: newSignal(),
+		call: newGate(), urgent: newSignal(), due: newSignal(),
 	}
 }
 
@@ -177,8 +177,10 @@ func (k *Keeper) observe(lease *coordinationv1.Lease, asked time.Duration) {
 
 // Acquire takes the lease, or renews it when this Pod is already the holder.
 func (k *Keeper) Acquire(ctx context.Context) error {
-	k.call.Lock()
-	defer k.call.Unlock()
+	if err := k.call.enter(ctx); err != nil {
+		return fmt.Errorf("acquiring the primary lease: %w", err)
+	}
+	defer k.call.leave()
 	facts := k.Facts()
 	if !facts.Known || (facts.Holder != "" && !facts.Mine && !facts.Expired) {
 		return errNotFree
@@ -196,7 +198,7 @@ func (k *Keeper) Acquire(ctx context.Context) error {
 			k.acquired = k.clock.Now()
 		}
 		k.holding, k.lost, k.renewed = true, false, started
-		k.fenced = false
+		k.fenced, k.failing = false, false
 	})
 	if err != nil {
 		return fmt.Errorf("acquiring the primary lease: %w", err)
@@ -210,8 +212,10 @@ func (k *Keeper) Acquire(ctx context.Context) error {
 // Release gives the lease back, with what the server had executed for the attempt of a switchover. The
 // caller knows that the server is not writable. A lease that is somebody else's is left alone.
 func (k *Keeper) Release(ctx context.Context, executed *gtid.Set, attempt string) error {
-	k.call.Lock()
-	defer k.call.Unlock()
+	if err := k.call.enter(ctx); err != nil {
+		return fmt.Errorf("releasing the primary lease: %w", err)
+	}
+	defer k.call.leave()
 	for {
 		if facts := k.Facts(); !facts.Mine {
 			return nil
@@ -242,8 +246,10 @@ func (k *Keeper) Release(ctx context.Context, executed *gtid.Set, attempt string
 // renew is one try. The call before may have got through without our knowing, so a conflict is looked into
 // at once.
 func (k *Keeper) renew(ctx context.Context) error {
-	k.call.Lock()
-	defer k.call.Unlock()
+	if err := k.call.enter(ctx); err != nil {
+		return err
+	}
+	defer k.call.leave()
 	for range 2 {
 		if _, holding := k.AcquiredAt(); !holding {
 			return nil
@@ -292,10 +298,8 @@ func (k *Keeper) stored(lease *coordinationv1.Lease, done func()) {
 		now := k.clock.Now()
 		k.seen, k.seenAt, k.gotAt = lease, now, now
 		done()
-		k.failing = false
 	} else if holderOf(k.seen) == holderOf(lease) {
 		done()
-		k.failing = false
 	}
 	k.mu.Unlock()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -57,8 +56,8 @@ type LoopOptions struct {
 type Loop struct {
 	o    LoopOptions
 	wake signal
-	// step is held while a step is carried out.
-	step sync.Mutex
+	// step lets one step through at a time.
+	step gate
 
 	peers     *role.Peers
 	asked     time.Duration
@@ -72,7 +71,7 @@ type Loop struct {
 }
 
 // NewLoop makes a Loop.
-func NewLoop(o LoopOptions) *Loop { return &Loop{o: o, wake: newSignal()} }
+func NewLoop(o LoopOptions) *Loop { return &Loop{o: o, wake: newSignal(), step: newGate()} }
 
 // Wake makes the loop look at once.
 func (l *Loop) Wake() { l.wake.set() }

@@ -27,8 +27,10 @@ var ErrRefused = errors.New("refused")
 
 // carryOut does one step, within bounds, and says so in one line.
 func (l *Loop) carryOut(ctx context.Context, m *moment, d role.Decision) error {
-	l.step.Lock()
-	defer l.step.Unlock()
+	if err := l.step.enter(ctx); err != nil {
+		return err
+	}
+	defer l.step.leave()
 	l.waitKey = ""
 	started := l.o.Clock.Now()
 	if err := l.do(ctx, m, d); err != nil {
@@ -134,8 +136,10 @@ func (l *Loop) SetSemiSync(ctx context.Context, want protocol.SemiSyncSettings) 
 	if want.WaitFor < 1 {
 		return fmt.Errorf("%w: waitFor must be at least 1", ErrRefused)
 	}
-	l.step.Lock()
-	defer l.step.Unlock()
+	if err := l.step.enter(ctx); err != nil {
+		return fmt.Errorf("waiting for the present step to end: %w", err)
+	}
+	defer l.step.leave()
 	m := l.o.Watcher.Cluster()
 	switch {
 	case m == nil || m.Status.CurrentPrimary != l.o.Name:

@@ -1,0 +1,497 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/instance/protocol"
+)
+
+func TestTheFirstInstanceBecomesThePrimary(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.api.cluster.Status = api.ClusterStatus{InstanceNames: []string{self}}
+		w.start()
+		w.wantSteps()
+		w.transition(api.TransitionBootstrap, "", self)
+		w.settle()
+		w.wantSteps("open writes")
+		s := w.api.status()
+		if s.CurrentPrimary != self || s.CurrentPrimaryGeneration != 1 || s.CurrentPrimaryServerUUID != uuidB || s.PromotionGTIDExecuted != uuidA+":1-100" || s.CurrentPrimaryTimestamp == nil {
+			t.Errorf("claimed %+v", s)
+		}
+		if w.api.holder() != self+"/1" || !w.server.now().Writable() {
+			t.Error("not the holder, or not writable")
+		}
+	})
+}
+
+func TestASwitchoverIsTakenOverWithEverythingTheOldPrimaryHad(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.replica()
+		w.start()
+		w.transition(api.TransitionSwitchover, "c-1", self)
+		w.settle()
+		w.wantSteps() // the old primary holds the lease
+
+		// The old primary hands over two transactions that have not arrived yet.
+		w.api.mu.Lock()
+		l := w.api.lease.DeepCopy()
+		l.Spec.HolderIdentity = nil
+		l.Annotations = map[string]string{api.AnnotationHandoffGTID: uuidA + ":1-102", api.AnnotationHandoffAttempt: "x1"}
+		w.api.storeLease(l)
+		w.api.mu.Unlock()
+		w.settle()
+		w.wantSteps()
+		if w.api.holder() != self+"/1" {
+			t.Fatal("the free lease was not taken")
+		}
+
+		w.server.alter(func(m *protocol.MySQL) { m.Replication.Received = gtids(t, uuidA+":50-102") })
+		w.settle()
+		w.wantSteps("stop receiver")
+
+		applied := w.clock.Now()
+		w.server.alter(func(m *protocol.MySQL) { m.Executed = gtids(t, uuidA+":1-102") })
+		w.settle()
+		w.wantSteps("stop receiver", "stop replica", "reset replica", "open writes")
+		if d := w.server.at["open writes"] - applied; d > 30*time.Millisecond {
+			t.Errorf("writable %s after the last transaction was applied", d)
+		}
+		if got := w.api.status().PromotionGTIDExecuted; got != uuidA+":1-102" {
+			t.Errorf("recorded %q", got)
+		}
+	})
+}
+
+func TestAFailoverTakesNoTimeWhenThereIsNothingToApply(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.replica()
+		delete(w.peers.reports, "c-1")
+		w.peers.silence = time.Second // the lost node's address is silent
+		w.start()
+		w.api.hold("")
+		decided := w.clock.Now()
+		w.transition(api.TransitionFailover, "c-1", self)
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		w.wantSteps("stop receiver", "stop replica", "reset replica", "open writes")
+		if d := w.server.at["open writes"] - decided; d > time.Second+20*time.Millisecond {
+			t.Errorf("writable after %s, with one silent peer to wait for once", d)
+		}
+	})
+}
+
+func TestWritesAreOpenedOnlyAfterTheClaimIsStored(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.replica()
+		var claimed bool
+		w.server.onStep = func(step string, _ *protocol.MySQL) {
+			if step == "open writes" && !claimed {
+				t.Error("opened before the claim")
+			}
+		}
+		w.api.onUpdate = func(c *api.Cluster) { claimed = claimed || c.Status.CurrentPrimary == self }
+		w.start()
+		w.api.hold("")
+		w.transition(api.TransitionFailover, "c-1", self)
+		w.settle()
+		w.wantSteps("stop receiver", "stop replica", "reset replica", "open writes")
+	})
+}
+
+func TestAClaimWhoseAnswerWasLostIsFoundInTheCluster(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.replica()
+		w.start()
+		w.api.hold("")
+		w.server.onStep = func(step string, _ *protocol.MySQL) {
+			if step == "stop replica" { // the next call that writes is the claim
+				w.api.mu.Lock()
+				w.api.lost = 1
+				w.api.mu.Unlock()
+			}
+		}
+		w.transition(api.TransitionFailover, "c-1", self)
+		time.Sleep(time.Second)
+		w.settle()
+		w.wantSteps("stop receiver", "stop replica", "reset replica", "open writes")
+		if s := w.api.status(); s.CurrentPrimaryGeneration != 4 {
+			t.Errorf("generation %d", s.CurrentPrimaryGeneration)
+		}
+	})
+}
+
+func TestATransitionThatWasWithdrawnIsNotClaimed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.replica()
+		w.start()
+		w.api.hold("")
+		w.server.onStep = func(step string, _ *protocol.MySQL) {
+			if step == "stop replica" { // just before the claim, unseen by the watch
+				w.api.mu.Lock()
+				defer w.api.mu.Unlock()
+				w.api.cluster = w.api.cluster.DeepCopy()
+				w.api.cluster.Status.PrimaryTransition = nil
+				w.api.cluster.ResourceVersion = w.api.next()
+			}
+		}
+		w.transition(api.TransitionFailover, "c-1", self)
+		time.Sleep(2 * time.Second)
+		w.settle()
+		if s := w.api.status(); s.CurrentPrimary != "c-1" || s.CurrentPrimaryGeneration != 3 {
+			t.Fatalf("claimed %+v", s)
+		}
+		if w.server.now().Writable() || w.api.holder() == self+"/1" {
+			t.Error("writable, or still the holder")
+		}
+		w.wantSteps("stop receiver", "stop replica", "start replica") // it follows the old primary again
+	})
+}
+
+func TestAPromotionIsRefusedForTheAttemptWhenAnotherHoldsMore(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.replica()
+		w.peers.say(t, "c-3", uuidC, 3, uuidA+":1-101")
+		w.start()
+		w.api.hold("")
+		w.transition(api.TransitionFailover, "c-1", self)
+		w.settle()
+		r := w.reporter.Report().Role
+		if r.PromotionRefusedAttempt != "x1" || !strings.Contains(r.PromotionRefused, "c-3 holds 1 transaction") {
+			t.Fatalf("role %+v", r)
+		}
+		if w.api.holder() != "" {
+			t.Error("the lease was not given back")
+		}
+		rounds := w.peers.rounds()
+		time.Sleep(time.Minute)
+		if w.peers.rounds() != rounds || w.api.holder() != "" {
+			t.Error("the refused attempt was looked at again")
+		}
+		w.peers.say(t, "c-3", uuidC, 3, uuidA+":1-100")
+		w.api.change(func(s *api.ClusterStatus) { s.PrimaryTransition.Attempt = "x2" })
+		w.settle()
+		if s := w.api.status(); s.CurrentPrimary != self {
+			t.Errorf("another attempt was not taken: %+v", w.reporter.Report().Role)
+		}
+	})
+}
+
+func TestAPrimaryHandsOverInOrderAndFollows(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.primary()
+		w.start()
+		w.wantSteps("open writes")
+		w.server.onStep = func(step string, m *protocol.MySQL) {
+			if step == "demote" { // a last commit before it is read-only
+				m.Executed = gtids(t, uuidA+":1-100,"+uuidB+":1")
+			}
+		}
+		asked := w.clock.Now()
+		w.transition(api.TransitionSwitchover, self, "c-3")
+		w.settle()
+		w.wantSteps("open writes", "demote")
+		a := w.api.annotations()
+		if a[api.AnnotationHandoffGTID] != uuidA+":1-100,"+uuidB+":1" || a[api.AnnotationHandoffAttempt] != "x1" {
+			t.Errorf("handoff %v", a)
+		}
+		if w.api.holder() != "" || w.api.renewals[len(w.api.renewals)-1]-asked > 10*time.Millisecond {
+			t.Error("the lease was not released at once")
+		}
+		w.peers.say(t, "c-3", uuidC, 4, uuidA+":1-100,"+uuidB+":1")
+		w.api.change(func(s *api.ClusterStatus) { s.CurrentPrimary, s.CurrentPrimaryGeneration = "c-3", 4 })
+		w.settle()
+		w.wantSteps("open writes", "demote", "follow c-3.ns.svc")
+	})
+}
+
+func TestAnAbortedSwitchoverGivesTheOldPrimaryItsRoleBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.primary()
+		w.start()
+		w.transition(api.TransitionSwitchover, self, "c-3")
+		w.settle()
+		w.api.change(func(s *api.ClusterStatus) { s.PrimaryTransition = nil })
+		w.settle()
+		w.wantSteps("open writes", "demote", "open writes")
+		if s := w.api.status(); s.CurrentPrimaryGeneration != 3 {
+			t.Errorf("generation %d", s.CurrentPrimaryGeneration)
+		}
+	})
+}
+
+func TestAPrimaryWhoseServerDiedReleasesAndResumes(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.primary()
+		w.start()
+		w.server.become(protocol.ServerDown, 0)
+		w.settle()
+		if w.api.holder() != "" {
+			t.Error("the lease is kept by a server that is not there")
+		}
+		if r := w.reporter.Report(); r.MySQL != nil || r.Server.State != protocol.ServerDown {
+			t.Errorf("report %+v", r)
+		}
+		w.server.become(protocol.ServerStarting, 9)
+		w.settle()
+		w.server.become(protocol.ServerRunning, 9)
+		w.settle()
+		w.wantSteps("open writes", "open writes")
+		if s := w.api.status(); s.CurrentPrimaryGeneration != 3 {
+			t.Errorf("generation %d", s.CurrentPrimaryGeneration)
+		}
+	})
+}
+
+func TestAPrimaryThatLostItsTailDoesNotResume(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.primary()
+		w.peers.say(t, "c-3", uuidC, 3, uuidA+":1-100,"+uuidB+":1-2")
+		w.start()
+		w.wantSteps()
+		r := w.reporter.Report().Role
+		if !strings.Contains(r.ResumeRefused, "c-3 holds 2 transactions") || w.api.holder() != "" {
+			t.Fatalf("role %+v, holder %q", r, w.api.holder())
+		}
+		rounds := w.peers.rounds()
+		time.Sleep(35 * time.Second)
+		synctest.Wait()
+		if n := w.peers.rounds() - rounds; n < 2 || n > 4 {
+			t.Errorf("looked at %d more times in 35 s, want every 10 s", n)
+		}
+		w.wantSteps()
+	})
+}
+
+func TestAPrimaryResumesAfterItsOwnFence(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.primary()
+		w.start()
+		w.api.outage(false, true)
+		time.Sleep(15 * time.Second)
+		synctest.Wait()
+		if w.server.now().Writable() {
+			t.Fatal("writable without a lease")
+		}
+		if r := w.reporter.Report(); !r.Lease.Fenced || r.Lease.Held {
+			t.Errorf("lease %+v", r.Lease)
+		}
+		w.api.outage(false, false)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if !w.server.now().Writable() {
+			t.Errorf("not writable again: %s", w.reporter.Report().Role.Doing)
+		}
+		if r := w.reporter.Report(); r.Lease.Fenced || !r.Lease.Held {
+			t.Errorf("lease %+v", r.Lease)
+		}
+	})
+}
+
+func TestWritesAreNotOpenedWithALeaseThatRunsOut(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.primary()
+		w.server.errs["open writes"] = errors.New("not now")
+		w.start()
+		w.api.outage(false, true)
+		time.Sleep(8500 * time.Millisecond) // 1.5 s are left
+		w.server.mu.Lock()
+		delete(w.server.errs, "open writes")
+		w.server.mu.Unlock()
+		if err := w.loop.open(context.Background()); !errors.Is(err, errStale) {
+			t.Errorf("error %v", err)
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if w.server.now().Writable() {
+			t.Error("opened without a lease")
+		}
+	})
+}
+
+func TestAServerThatBecameWritableIsDemoted(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.replica()
+		w.start()
+		w.server.alter(func(m *protocol.MySQL) { m.ReadOnly, m.SuperReadOnly = false, false })
+		time.Sleep(1500 * time.Millisecond)
+		synctest.Wait()
+		w.wantSteps("demote")
+	})
+}
+
+func TestAHealthyReplicaIsQuiet(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.replica()
+		w.start()
+		w.server.mu.Lock()
+		before := w.server.reads
+		w.server.mu.Unlock()
+		rounds := w.peers.rounds()
+		for range 60 {
+			time.Sleep(time.Second)
+			w.server.alter(func(m *protocol.MySQL) {
+				m.Replication.HeartbeatAgeMillis++
+			})
+			w.api.hold("c-1/1") // renewals of the primary
+		}
+		synctest.Wait()
+		w.server.mu.Lock()
+		reads := w.server.reads - before
+		w.server.mu.Unlock()
+		if reads > 80 {
+			t.Errorf("%d reads in a minute", reads)
+		}
+		if w.peers.rounds() != rounds {
+			t.Error("a healthy replica asks its peers")
+		}
+		w.wantSteps()
+	})
+}
+
+func TestADivergedReplicaDoesNotSpin(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.replica()
+		w.server.alter(func(m *protocol.MySQL) {
+			m.Executed = gtids(t, uuidA+":1-100,"+uuidB+":1-3")
+			threads(m, false, false)
+		})
+		w.start()
+		time.Sleep(time.Minute)
+		rounds := w.peers.rounds()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := w.peers.rounds() - rounds; n > 15 {
+			t.Errorf("asked %d times in a minute", n)
+		}
+		if got := w.reporter.Report().Role.Errant.String(); got != uuidB+":1-3" {
+			t.Errorf("errant %q", got)
+		}
+		if w.peers.names[0] != "c-1" || len(w.peers.names) != 1 {
+			t.Errorf("asked %v", w.peers.names)
+		}
+		w.wantSteps()
+	})
+}
+
+func TestAStepThatFailsIsTriedAgainWithPauses(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.replica()
+		w.server.alter(func(m *protocol.MySQL) { threads(m, false, false) })
+		w.server.errs["start replica"] = errors.New("not now")
+		w.start()
+		time.Sleep(time.Minute)
+		rounds := w.peers.rounds() // one for each try
+		if rounds > 25 {
+			t.Errorf("tried %d times in a minute", rounds)
+		}
+		w.server.mu.Lock()
+		delete(w.server.errs, "start replica")
+		w.server.mu.Unlock()
+		time.Sleep(6 * time.Second)
+		w.wantSteps("start replica")
+	})
+}
+
+func TestABrokenChannelIsTriedAgainEveryHalfMinute(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.replica()
+		w.server.alter(func(m *protocol.MySQL) {
+			threads(m, false, true)
+			m.Replication.IOErrno = 13114
+		})
+		w.server.onStep = func(_ string, m *protocol.MySQL) { threads(m, false, true) } // it breaks again
+		w.start()
+		time.Sleep(29 * time.Second)
+		w.wantSteps()
+		time.Sleep(6 * time.Second)
+		w.wantSteps("start replica")
+		time.Sleep(30 * time.Second)
+		w.wantSteps("start replica", "start replica")
+	})
+}
+
+func TestTheOperatorSetsTheAcknowledgementsOfAWritablePrimaryOnly(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.api.cluster.Spec.MinSyncReplicas = 1
+		w.api.cluster.Spec.MySQL.SemiSync = &api.SemiSyncConfiguration{Enabled: true}
+		w.primary()
+		ask := func(n int, generation int64) error {
+			return w.loop.SetSemiSync(t.Context(), protocol.SemiSyncSettings{WaitFor: n, Generation: generation})
+		}
+		if err := ask(2, 3); !errors.Is(err, ErrRefused) {
+			t.Errorf("before anything is known: %v", err)
+		}
+		w.start()
+		w.wantSteps("semi-sync", "open writes")
+		for _, c := range []struct {
+			n          int
+			generation int64
+		}{{2, 2}, {2, 4}, {0, 3}} {
+			if err := ask(c.n, c.generation); !errors.Is(err, ErrRefused) {
+				t.Errorf("%+v: %v", c, err)
+			}
+		}
+		if err := ask(2, 3); err != nil {
+			t.Fatal(err)
+		}
+		if s := w.server.now().SemiSync; !s.SourceEnabled || s.WaitFor != 2 {
+			t.Errorf("semi-sync %+v", s)
+		}
+		time.Sleep(10 * time.Second)
+		if s := w.server.now().SemiSync; s.WaitFor != 2 {
+			t.Error("the role loop has put the count back")
+		}
+		w.server.alter(func(m *protocol.MySQL) { m.ReadOnly, m.SuperReadOnly = true, true })
+		if err := ask(1, 3); !errors.Is(err, ErrRefused) {
+			t.Errorf("while read-only: %v", err)
+		}
+	})
+}
+
+func TestAnOutageOfTheAPIServerDoesNotTouchAReplica(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.replica()
+		w.start()
+		w.api.outage(true, false)
+		w.api.endWatches()
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		w.wantSteps()
+		r := w.reporter.Report()
+		if r.Role.Name != "replica" || r.Role.IntentAgeMillis < 290_000 || r.Lease.Fenced {
+			t.Errorf("report %+v %+v", r.Role, r.Lease)
+		}
+		w.api.outage(false, false)
+		w.transition(api.TransitionSwitchover, "c-1", "c-3")
+		time.Sleep(8 * time.Second)
+		if w.watcher.Cluster().Status.PrimaryTransition == nil {
+			t.Error("the watch was not opened again")
+		}
+	})
+}
