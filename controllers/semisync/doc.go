@@ -1,0 +1,13 @@
+// Package semisync keeps the number of acknowledgements that the primary waits for, and shows whether
+// semi-synchronous replication really works: what is configured is compared with what the running servers say.
+//
+// What holds about status.semiSync.effective, by which a failover judges whether an acknowledged commit could
+// be only on instances that do not answer:
+//   - It is never above what the primary waits for. Lowering is written to the status before the primary is
+//     told. Raising tells the primary first, and is written only when that many replicas hold what the primary
+//     had executed at that moment: everything acknowledged before is then on as many of them.
+//   - A server whose state is not known changes nothing in it.
+//
+// The servers switch the sides of semi-sync on and off by themselves, with their role. This package only sets
+// the number. It owns status.semiSync and the condition SemiSyncReady.
+package semisync

@@ -1,0 +1,130 @@
+package semisync
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/controllers/internal/fakeapi"
+	"cnmsql.co/operator/instance/protocol"
+)
+
+// managers are the instances' managers as the observer shows them. calls are what was asked of them, each
+// with the number of status writes that had happened by then.
+type managers struct {
+	reports map[string]*protocol.Report
+	age     time.Duration
+	server  *fakeapi.Server
+	calls   []protocol.SemiSyncSettings
+	written []int
+	refuse  error
+}
+
+func (m *managers) Report(_ types.NamespacedName, instance string) (protocol.Report, time.Duration, bool) {
+	r, ok := m.reports[instance]
+	if !ok {
+		return protocol.Report{}, 0, false
+	}
+	return *r, m.age, true
+}
+
+func (m *managers) SetSemiSync(_ context.Context, _ types.NamespacedName, _ string, s protocol.SemiSyncSettings) error {
+	m.calls = append(m.calls, s)
+	m.written = append(m.written, len(m.server.Writes))
+	return m.refuse
+}
+
+func newBench(t *testing.T, given func(*facts)) (*fakeapi.Server, *managers, func() (ctrl.Result, error)) {
+	t.Helper()
+	f := healthy(t)
+	given(&f)
+	s := fakeapi.New(t, f.cluster)
+	m := &managers{reports: f.reports, server: s}
+	r := &Reconciler{Client: s, Instances: m}
+	return s, m, func() (ctrl.Result, error) {
+		return r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(f.cluster)})
+	}
+}
+
+func TestSteadyStateWritesNothingHoweverTransactionsFlow(t *testing.T) {
+	s, m, reconcile := newBench(t, func(*facts) {})
+	for n := range 10 {
+		for _, r := range m.reports {
+			r.Sequence++
+		}
+		m.reports["c1-1"].MySQL.Executed = set(t, "1-10"+string(rune('0'+n)))
+		if result, err := reconcile(); err != nil || result.RequeueAfter != 0 {
+			t.Fatal(result, err)
+		}
+		if n == 0 {
+			s.Taken()
+		}
+	}
+	if writes := s.Taken(); len(writes) > 0 || len(m.calls) > 0 {
+		t.Errorf("writes %v, calls %v", writes, m.calls)
+	}
+}
+
+func TestLoweredNumberIsStoredBeforeThePrimaryIsTold(t *testing.T) {
+	s, m, reconcile := newBench(t, func(f *facts) {
+		f.cluster.Status.SemiSync.Effective = 2
+		f.reports["c1-1"].MySQL.SemiSync.WaitFor = 2
+	})
+	if _, err := reconcile(); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(m.written, []int{1}) || m.calls[0].WaitFor != 1 {
+		t.Errorf("asked %v after %v writes", m.calls, m.written)
+	}
+	if writes := s.Taken(); len(writes) != 1 || !strings.HasPrefix(writes[0], "apply status") {
+		t.Errorf("writes %v", writes)
+	}
+}
+
+func TestRefusalOfThePrimaryIsTriedAgain(t *testing.T) {
+	_, m, reconcile := newBench(t, func(f *facts) { f.cluster.Spec.MinSyncReplicas = 2 })
+	m.refuse = errors.New("not the primary of generation 3")
+	if _, err := reconcile(); err == nil || !strings.Contains(err.Error(), "c1-1") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestOldReportIsNoReport(t *testing.T) {
+	s, m, reconcile := newBench(t, func(f *facts) { f.cluster.Status.SemiSync = nil })
+	ackers := func() []string {
+		t.Helper()
+		if _, err := reconcile(); err != nil {
+			t.Fatal(err)
+		}
+		c := &api.Cluster{}
+		if err := s.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "c1"}, c); err != nil {
+			t.Fatal(err)
+		}
+		return c.Status.SemiSync.Ackers
+	}
+	if got := ackers(); !slices.Equal(got, []string{"c1-2", "c1-3"}) {
+		t.Errorf("ackers %v", got)
+	}
+	m.age = 10 * protocol.WatchHeartbeat
+	m.reports["c1-1"].MySQL.SemiSync.WaitFor = 2
+	if got := ackers(); len(got) != 0 || len(m.calls) != 0 {
+		t.Errorf("ackers %v, calls %v", got, m.calls)
+	}
+}
+
+func TestMemoryOfADeletedClusterIsGivenUp(t *testing.T) {
+	r := &Reconciler{Client: fakeapi.New(t), Instances: &managers{}}
+	key := types.NamespacedName{Namespace: "shop", Name: "c1"}
+	r.remember(key, &raise{})
+	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil || r.recall(key) != nil {
+		t.Error("the raise of a Cluster that is gone is kept", err)
+	}
+}
