@@ -1,0 +1,220 @@
+package agent
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/instance/protocol"
+)
+
+// ending is a world that is being stopped.
+type ending struct {
+	*world
+	signals chan os.Signal
+	ended   chan time.Duration // how long it took
+}
+
+// stop sends the first signal.
+func (w *world) stop() *ending {
+	w.t.Helper()
+	e := &ending{world: w, signals: make(chan os.Signal, 2), ended: make(chan time.Duration, 1)}
+	s := NewShutdown(ShutdownOptions{
+		Name: self, Stopping: w.stopping, Instance: w.instance, Reader: w.server, Keeper: w.keeper, Watcher: w.watcher,
+		Peers: w.peers, Wake: func() { w.wake() }, Abandon: func() {}, Log: discard(),
+	})
+	started := w.clock.Now()
+	go func() {
+		if err := s.Run(w.t.Context(), e.signals); err != nil {
+			w.t.Errorf("shutdown: %v", err)
+		}
+		e.ended <- w.clock.Now() - started
+	}()
+	e.signals <- syscall.SIGTERM
+	w.settle()
+	return e
+}
+
+func (e *ending) took() time.Duration {
+	e.t.Helper()
+	select {
+	case d := <-e.ended:
+		return d
+	case <-time.After(time.Hour):
+		e.t.Fatal("the shutdown does not end")
+		return 0
+	}
+}
+
+func TestAReplicaStopsAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.replica()
+		w.start()
+		if d := w.stop().took(); d > 100*time.Millisecond {
+			t.Errorf("took %s", d)
+		}
+		w.wantSteps("stop")
+	})
+}
+
+func TestAStoppingPrimaryWaitsForTheOperatorToMoveTheRole(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.primary()
+		w.start()
+		e := w.stop()
+		time.Sleep(3 * time.Second)
+		if !w.server.now().Writable() {
+			t.Fatal("not writable while the operator has time")
+		}
+		w.transition(api.TransitionSwitchover, self, "c-3")
+		if d := e.took(); d > 4*time.Second {
+			t.Errorf("took %s", d)
+		}
+		w.wantSteps("open writes", "demote", "stop")
+		if a := w.api.annotations(); a[api.AnnotationHandoffAttempt] != "x1" || w.api.holder() != "" {
+			t.Errorf("handoff %v, holder %q", a, w.api.holder())
+		}
+	})
+}
+
+func TestAStoppingPrimaryThatNobodyRelievesStepsDownByItself(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.primary()
+		w.start()
+		if d := w.stop().took(); d < 30*time.Second || d > 32*time.Second {
+			t.Errorf("took %s, want the smart shutdown timeout of 30 s", d)
+		}
+		w.wantSteps("open writes", "demote", "stop")
+		if a := w.api.annotations(); a[api.AnnotationHandoffGTID] != uuidA+":1-100" || w.api.holder() != "" {
+			t.Errorf("handoff %v, holder %q", a, w.api.holder())
+		}
+	})
+}
+
+func TestAPrimaryWithoutOthersDoesNotWait(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.primary()
+		w.api.change(func(s *api.ClusterStatus) { s.InstanceNames = []string{self} })
+		w.start()
+		if d := w.stop().took(); d > 500*time.Millisecond {
+			t.Errorf("took %s", d)
+		}
+		w.wantSteps("open writes", "demote", "stop")
+	})
+}
+
+func TestASecondSignalEndsTheWaiting(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.primary()
+		w.start()
+		e := w.stop()
+		time.Sleep(2 * time.Second)
+		e.signals <- syscall.SIGTERM
+		if d := e.took(); d > 3*time.Second {
+			t.Errorf("took %s", d)
+		}
+		w.wantSteps("open writes", "demote", "stop")
+	})
+}
+
+func TestAStoppedPrimaryWaitsForOneReplicaToHoldEverything(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.primary()
+		w.server.onStep = func(step string, m *protocol.MySQL) {
+			if step == "demote" {
+				m.Executed = gtids(t, uuidA+":1-100,"+uuidB+":1")
+			}
+		}
+		w.start()
+		e := w.stop()
+		e.signals <- syscall.SIGTERM
+		w.settle()
+		// The second signal ends this wait, too.
+		e.took()
+
+		w = newWorld(t)
+		w.primary()
+		w.api.cluster.Spec.SmartShutdownTimeout = new(int32(0))
+		w.server.onStep = func(step string, m *protocol.MySQL) {
+			if step == "demote" {
+				m.Executed = gtids(t, uuidA+":1-100,"+uuidB+":1")
+			}
+		}
+		w.start()
+		e = w.stop()
+		time.Sleep(2 * time.Second)
+		w.wantSteps("open writes", "demote")
+		w.peers.say(t, "c-3", uuidC, 3, uuidA+":1-100,"+uuidB+":1")
+		if d := e.took(); d > 3*time.Second {
+			t.Errorf("took %s", d)
+		}
+		w.wantSteps("open writes", "demote", "stop")
+	})
+}
+
+func TestAServerThatIsNotReadOnlyIsKilledNotStopped(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.primary()
+		w.start()
+		w.server.mu.Lock()
+		w.server.errs["demote"] = errors.New("it hangs")
+		w.server.mu.Unlock()
+		if d := w.stop().took(); d > 30*time.Second+stepDownBound+handoffBound+time.Second {
+			t.Errorf("took %s", d)
+		}
+		w.wantSteps("open writes", "kill", "stop")
+		if w.api.holder() != "" {
+			t.Errorf("held by %q", w.api.holder())
+		}
+	})
+}
+
+func TestTheShutdownStaysWithinTheGracePeriod(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.primary()
+		w.api.cluster.Spec.MaxStopDelay = 20
+		w.start()
+		w.server.mu.Lock()
+		w.server.errs["demote"] = errors.New("it hangs")
+		w.server.mu.Unlock()
+		w.api.outage(false, true)
+		if d := w.stop().took(); d > 20*time.Second {
+			t.Errorf("took %s of 20 s", d)
+		}
+	})
+}
+
+func TestATargetThatIsStoppedGivesTheLeaseBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.replica()
+		w.server.alter(func(m *protocol.MySQL) { m.Replication.Received = gtids(t, uuidA+":50-200") }) // much to apply
+		w.start()
+		w.api.hold("")
+		w.transition(api.TransitionFailover, "c-1", self)
+		w.settle()
+		if w.api.holder() != self+"/1" {
+			t.Fatal("the lease was not taken")
+		}
+		w.stop().took()
+		synctest.Wait()
+		if w.api.holder() != "" {
+			t.Errorf("held by %q", w.api.holder())
+		}
+		if s := w.api.status(); s.CurrentPrimary != "c-1" {
+			t.Errorf("claimed %+v", s)
+		}
+	})
+}
