@@ -51,7 +51,8 @@ func images(s sources) map[string]image.Spec {
 		"2-testapp.tar":      program("testapp:1", "testapp"),
 		"2-busybox.tar":      busybox,
 		"3-mysql.tar": {
-			Tags:   []string{"lab.local/mysql:" + s.mysqlVersion, "lab.local/mysql:" + series(s.mysqlVersion)},
+			// Also under the name of the published image, so that manifests for any cluster run here.
+			Tags:   []string{"lab.local/mysql:" + s.mysqlVersion, "lab.local/mysql:" + series(s.mysqlVersion), "mysql:" + series(s.mysqlVersion)},
 			Cmd:    []string{"/usr/sbin/mysqld"},
 			User:   "999:999",
 			Labels: map[string]string{"org.opencontainers.image.version": s.mysqlVersion},
