@@ -8,7 +8,7 @@ import (
 // between topology and the user.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.currentPrimaryGeneration) ? self.currentPrimaryGeneration : 0) == (has(oldSelf.currentPrimaryGeneration) ? oldSelf.currentPrimaryGeneration : 0) || (has(self.currentPrimaryGeneration) && self.currentPrimaryGeneration == (has(oldSelf.currentPrimaryGeneration) ? oldSelf.currentPrimaryGeneration : 0) + 1 && has(self.currentPrimary))",message="currentPrimaryGeneration grows by exactly one, with a promotion"
-// +kubebuilder:validation:XValidation:rule="(has(self.currentPrimary) ? self.currentPrimary : ”) == (has(oldSelf.currentPrimary) ? oldSelf.currentPrimary : ”) || (has(self.currentPrimaryGeneration) && self.currentPrimaryGeneration == (has(oldSelf.currentPrimaryGeneration) ? oldSelf.currentPrimaryGeneration : 0) + 1)",message="currentPrimary changes only together with currentPrimaryGeneration"
+// +kubebuilder:validation:XValidation:rule=`(has(self.currentPrimary) ? self.currentPrimary : "") == (has(oldSelf.currentPrimary) ? oldSelf.currentPrimary : "") || (has(self.currentPrimaryGeneration) && self.currentPrimaryGeneration == (has(oldSelf.currentPrimaryGeneration) ? oldSelf.currentPrimaryGeneration : 0) + 1)`,message="currentPrimary changes only together with currentPrimaryGeneration"
 type ClusterStatus struct {
 	// ObservedGeneration is the metadata.generation that the phase and conditions speak of.
 	// +optional
