@@ -94,7 +94,9 @@ func assemble(c config, kube agent.API, reaper *mysqld.Reaper, log logr.Logger) 
 	m.certificates = agent.NewCertificates(c.paths.serverTLS, m.reloadTLS, log.WithName("certificates"))
 	namespaced := api.Cluster{}
 	namespaced.Namespace = c.namespace
-	peers := agent.NewPeers(m.certificates, namespaced.InstanceHost)
+	peers := agent.NewPeers(m.certificates, func(instance string) string {
+		return net.JoinHostPort(namespaced.InstanceHost(instance), strconv.Itoa(api.PortControl))
+	})
 	stopping := &agent.Stopping{}
 	m.reporter = agent.NewReporter(agent.ReporterOptions{
 		Instance: c.instance, PodUID: c.podUID, ClusterUID: c.clusterUID, Boot: uuid.NewString(), Version: managerVersion(),

@@ -7,11 +7,9 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
-	api "cnmsql.co/operator/api/v1alpha1"
 	"cnmsql.co/operator/instance/protocol"
 )
 
@@ -31,12 +29,12 @@ type Asker interface {
 
 // Peers asks over the control API with the instance's own certificate. There is one per process.
 type Peers struct {
-	client *http.Client
-	host   func(instance string) string
+	client  *http.Client
+	address func(instance string) string
 }
 
-// NewPeers makes a Peers; host is the name of an instance in the network, see api.Cluster.InstanceHost.
-func NewPeers(certificates *Certificates, host func(instance string) string) *Peers {
+// NewPeers makes a Peers; address is where an instance's control API is, as host:port.
+func NewPeers(certificates *Certificates, address func(instance string) string) *Peers {
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	transport := &http.Transport{
 		DialTLSContext: func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -46,7 +44,7 @@ func NewPeers(certificates *Certificates, host func(instance string) string) *Pe
 		DisableKeepAlives:      true,
 		MaxResponseHeaderBytes: 64 << 10,
 	}
-	return &Peers{client: &http.Client{Transport: transport}, host: host}
+	return &Peers{client: &http.Client{Transport: transport}, address: address}
 }
 
 // Ask implements Asker. An answer that is not of the instance that was asked does not count.
@@ -73,7 +71,7 @@ func (p *Peers) Ask(ctx context.Context, instances []string) []protocol.Report {
 }
 
 func (p *Peers) ask(ctx context.Context, instance string) (*protocol.Report, error) {
-	url := "https://" + net.JoinHostPort(p.host(instance), strconv.Itoa(api.PortControl)) + protocol.PathStatus
+	url := "https://" + p.address(instance) + protocol.PathStatus
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, fmt.Errorf("asking %s: %w", instance, err)

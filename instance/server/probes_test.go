@@ -1,0 +1,159 @@
+package server_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"cnmsql.co/operator/instance/gtid"
+	"cnmsql.co/operator/instance/protocol"
+	"cnmsql.co/operator/instance/server"
+)
+
+type present struct{ report protocol.Report }
+
+func (p *present) Report() protocol.Report { return p.report }
+
+func replica() protocol.Report {
+	return protocol.Report{
+		Instance: "c-2", ReadAt: time.Now(), Server: protocol.Server{State: protocol.ServerRunning},
+		MySQL: &protocol.MySQL{ReadOnly: true, SuperReadOnly: true, Replication: &protocol.Replication{
+			SourceHost: "c-1.ns.svc", IORunning: true, SQLRunning: true,
+		}},
+		Role: protocol.Role{Name: "replica"},
+	}
+}
+
+func primary() protocol.Report {
+	r := replica()
+	r.Instance, r.Role.Name = "c-1", "primary"
+	r.MySQL = &protocol.MySQL{}
+	return r
+}
+
+func TestReadinessSaysWhyNot(t *testing.T) {
+	cases := []struct {
+		name  string
+		start func() protocol.Report
+		alter func(*protocol.Report)
+		why   string // a part of what is said; empty when ready
+	}{
+		{"a replica that follows the primary", replica, func(*protocol.Report) {}, ""},
+		{"a primary that is writable", primary, func(*protocol.Report) {}, ""},
+		{"a receiver that does not run", replica, func(r *protocol.Report) {
+			r.MySQL.Replication.IORunning, r.MySQL.Replication.IOError = false, "connection refused"
+		}, "receiver does not run: connection refused"},
+		{"an applier that does not run", replica, func(r *protocol.Report) { r.MySQL.Replication.SQLRunning = false }, "applier"},
+		{"a replica of a former primary", replica, func(r *protocol.Report) { r.MySQL.Replication.SourceHost = "c-3.ns.svc" }, `"c-3"`},
+		{"a replica that follows nobody", replica, func(r *protocol.Report) { r.MySQL.Replication = nil }, "not replicating"},
+		{"a writable server that is not the primary", replica, func(r *protocol.Report) { r.MySQL.ReadOnly, r.MySQL.SuperReadOnly = false, false }, "without being the primary"},
+		{"a primary that is not writable", primary, func(r *protocol.Report) {
+			r.MySQL.ReadOnly, r.Role.Doing = true, "taking the primary lease"
+		}, "taking the primary lease"},
+		{"a named primary that has not the role yet", primary, func(r *protocol.Report) {
+			r.Role.Name, r.MySQL.ReadOnly = "replica", true
+		}, "not writable"},
+		{"a server that is starting", replica, func(r *protocol.Report) {
+			r.Server.State, r.MySQL = protocol.ServerStarting, nil
+		}, "starting"},
+		{"a server that does not start", replica, func(r *protocol.Report) {
+			r.Server, r.MySQL = protocol.Server{State: protocol.ServerDown, LastError: "unknown variable"}, nil
+		}, "unknown variable"},
+		{"an instance that is being made", replica, func(r *protocol.Report) {
+			r.Server.State, r.MySQL = protocol.ServerProvisioning, nil
+			r.Provision = &protocol.Provision{Step: "cloning", LastError: "refused"}
+		}, "cloning: refused"},
+		{"a server that does not answer", replica, func(r *protocol.Report) { r.MySQL = nil }, "does not answer"},
+		{"facts of long ago", replica, func(r *protocol.Report) { r.ReadAt = time.Now().Add(-time.Minute) }, "has not answered"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			r := c.start()
+			c.alter(&r)
+			got := server.Ready(r, "c-1", time.Now())
+			if (got == "") != (c.why == "") || !strings.Contains(got, c.why) {
+				t.Errorf("said %q, want %q", got, c.why)
+			}
+		})
+	}
+}
+
+// probing is the probes with a present report and a fence.
+func probing(p *present, fenced *time.Duration) func(path string) (int, string) {
+	probes := &server.Probes{Present: p, Fenced: func() time.Duration { return *fenced }, Primary: func() string { return "c-1" }}
+	h := probes.Handler()
+	return func(path string) (int, string) {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		return w.Code, w.Body.String()
+	}
+}
+
+func TestLivenessDependsOnNothingButAFenceThatLasts(t *testing.T) {
+	fenced := -time.Millisecond
+	p := &present{}
+	ask := probing(p, &fenced)
+	for name, alter := range map[string]func(*protocol.Report){
+		"a server that is down":          func(r *protocol.Report) { r.Server.State, r.MySQL = protocol.ServerDown, nil },
+		"replication that does not work": func(r *protocol.Report) { r.MySQL.Replication.IORunning = false },
+		"an intent of long ago":          func(r *protocol.Report) { r.Role.IntentAgeMillis = 3_600_000 },
+		"an empty report":                func(r *protocol.Report) { *r = protocol.Report{} },
+	} {
+		p.report = replica()
+		alter(&p.report)
+		if code, body := ask("/livez"); code != http.StatusOK {
+			t.Errorf("%s: %d %s", name, code, body)
+		}
+	}
+	for d, want := range map[time.Duration]int{0: 200, 29 * time.Second: 200, 31 * time.Second: 503} {
+		fenced = d
+		if code, body := ask("/livez"); code != want {
+			t.Errorf("fenced for %s: %d %s", d, code, body)
+		}
+	}
+}
+
+func TestTheServerHasStartedOnceItAnswered(t *testing.T) {
+	fenced := -time.Millisecond
+	p := &present{report: protocol.Report{Server: protocol.Server{State: protocol.ServerProvisioning}, Provision: &protocol.Provision{Step: "cloning"}}}
+	ask := probing(p, &fenced)
+	if code, body := ask("/startupz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "cloning") {
+		t.Errorf("%d %s", code, body)
+	}
+	p.report = replica()
+	if code, body := ask("/startupz"); code != http.StatusOK {
+		t.Errorf("%d %s", code, body)
+	}
+	p.report = protocol.Report{Server: protocol.Server{State: protocol.ServerDown}}
+	if code, body := ask("/startupz"); code != http.StatusOK {
+		t.Errorf("a server that ended later has not started: %d %s", code, body)
+	}
+	if code, _ := ask("/readyz"); code != http.StatusServiceUnavailable {
+		t.Errorf("ready without a server: %d", code)
+	}
+}
+
+func TestMetricsSayWhatTheReportSays(t *testing.T) {
+	r := replica()
+	set, err := gtid.Parse("aaaaaaaa-0000-0000-0000-000000000001:1-7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.MySQL.Replication.Received = set
+	r.Role.Generation, r.Server.Restarts = 4, 2
+	r.Server.ConfigHash, r.Server.WantedConfigHash = "a", "b"
+	h := server.Metrics(&present{report: r})
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	for _, line := range []string{
+		"cnmsql_instance_up 1", "cnmsql_instance_writable 0", `cnmsql_instance_role{role="replica"} 1`, `cnmsql_instance_role{role="primary"} 0`,
+		"cnmsql_instance_generation 4", "cnmsql_instance_lease_held 0", "cnmsql_instance_server_restarts_total 2",
+		"cnmsql_instance_replica_unapplied_transactions 7", "cnmsql_instance_config_outdated 1", "go_goroutines", "process_resident_memory_bytes",
+	} {
+		if !strings.Contains(w.Body.String(), "\n"+line) {
+			t.Errorf("no line %q", line)
+		}
+	}
+}
