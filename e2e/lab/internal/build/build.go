@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"cnmsql.co/operator/e2e/lab/internal/image"
@@ -136,6 +137,7 @@ func (b *builder) compile(ctx context.Context, src string, p part, g program, di
 	c := exec.CommandContext(ctx, "go", g.args(dir)...)
 	c.Dir = src
 	c.Env = append(os.Environ(), p.env()...)
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // it must not write after the cache has a new owner
 	if out, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build %s: %w\n%s", g.pkg, err, out)
 	}
