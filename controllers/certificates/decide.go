@@ -17,21 +17,21 @@ import (
 // condition counts only for the generation that it speaks of: after a change it is still that of the old one.
 func issued(c *cmv1.Certificate) (bool, string) {
 	if c == nil {
-		return false, "asked for"
+		return false, "nothing yet"
 	}
 	for _, condition := range c.Status.Conditions {
 		if condition.Type != cmv1.CertificateConditionReady {
 			continue
 		}
 		if condition.ObservedGeneration != c.Generation {
-			return false, "changed, not issued anew yet"
+			return false, "nothing yet about what was asked for last"
 		}
 		if condition.Status == cmmeta.ConditionTrue {
 			return true, ""
 		}
 		return false, condition.Message
 	}
-	return false, "cert-manager has not answered: see that its controller runs"
+	return false, "nothing yet (see that its controller runs)"
 }
 
 // expirations are the ends of validity by Secret; nil when nothing was issued.
@@ -52,9 +52,13 @@ func expirations(seen []*cmv1.Certificate) *api.CertificatesStatus {
 func condition(wanted, seen []*cmv1.Certificate, r apply.Result) metav1.Condition {
 	out := metav1.Condition{Type: api.ConditionCertificatesReady, Status: metav1.ConditionFalse}
 	var pending []string
+	first := "" // all wait for the same when they wait for the authority
 	for i := range wanted {
 		if ok, why := issued(seen[i]); !ok {
-			pending = append(pending, fmt.Sprintf("%s (%s)", wanted[i].Name, why))
+			pending = append(pending, wanted[i].Name)
+			if first == "" {
+				first = why
+			}
 		}
 	}
 	switch {
@@ -63,7 +67,7 @@ func condition(wanted, seen []*cmv1.Certificate, r apply.Result) metav1.Conditio
 	case r.Err != nil:
 		out.Reason, out.Message = api.ReasonApplyFailed, r.Err.Error()
 	case len(pending) > 0:
-		out.Reason, out.Message = api.ReasonCertificatePending, "waiting for cert-manager to issue "+strings.Join(pending, ", ")
+		out.Reason, out.Message = api.ReasonCertificatePending, fmt.Sprintf("waiting for cert-manager to issue %s; of %s it says: %s", strings.Join(pending, ", "), pending[0], first)
 	default:
 		out.Status, out.Reason, out.Message = metav1.ConditionTrue, api.ReasonReconciled, "every certificate is issued"
 	}
