@@ -44,7 +44,7 @@ func TestOtherOptionsAreTheUsers(t *testing.T) {
 		"binlog_expire_logs_seconds": "3600", "replica_parallel_workers": "8", "slave_compressed_protocol": "ON", "sync_binlog": "0", "sync_relay_log": "0",
 		"innodb_flush_log_at_trx_commit": "2", "tls_version": "TLSv1.3", "validate_password.policy": "STRONG", "log_error_verbosity": "3", "read_buffer_size": "1M",
 		"sql_mode": "", "init_connect": "SET @a = 1", "slow_query_log": "ON", "port_open_timeout": "1", "admin_port": "33062", "performance_schema": "ON",
-		"event_scheduler": "OFF", "replica_net_timeout": "4", "require_secure_transport": "ON", "user_statistics": "1",
+		"event_scheduler": "OFF", "replica_net_timeout": "4", "innodb_doublewrite": "OFF", "require_secure_transport": "ON", "user_statistics": "1",
 	}
 	if problems := mycnf.Check(parameters); len(problems) != 0 {
 		t.Errorf("%v", problems)
@@ -64,26 +64,27 @@ func TestDurabilityIsNotForTheUserWithSemiSync(t *testing.T) {
 
 func TestKeysAndValuesThatDoNotFitALineAreRefused(t *testing.T) {
 	for key, value := range map[string]string{
-		"":                         "1",
-		" x":                       "1",
-		"x ":                       "1",
-		"x y":                      "1",
-		"x=y":                      "1",
-		"x\nsuper_read_only":       "OFF",
-		"[client]":                 "",
-		"!include":                 "/etc/x",
-		"--x":                      "1",
-		"#x":                       "1",
-		"Max_Connections":          "100",
-		"é":                        "1",
-		"x\x00":                    "1",
-		"a":                        "1\nsuper_read_only = OFF",
-		"b":                        "1\r",
-		"c":                        "1\x00",
-		"d":                        "\xff",
-		"e":                        "a\tb",
-		"f":                        strings.Repeat("x", 4000),
-		strings.Repeat("g", 1<<16): "1",
+		"":                               "1",
+		" x":                             "1",
+		"x ":                             "1",
+		"x y":                            "1",
+		"x=y":                            "1",
+		"x\nsuper_read_only":             "OFF",
+		"[client]":                       "",
+		"!include":                       "/etc/x",
+		"--x":                            "1",
+		"#x":                             "1",
+		"Max_Connections":                "100",
+		"é":                              "1",
+		"x\x00":                          "1",
+		"a":                              "1\nsuper_read_only = OFF",
+		"b":                              "1\r",
+		"c":                              "1\x00",
+		"d":                              "\xff",
+		"e":                              "a\tb",
+		"f":                              strings.Repeat("x", 4000),
+		strings.Repeat("g", 1<<16):       "1",
+		strings.Repeat("skip_", 200_000): "1",
 	} {
 		problems := mycnf.Check(map[string]string{key: value})
 		if len(problems) != 1 {

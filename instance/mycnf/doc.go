@@ -13,7 +13,8 @@
 //     log that is torn all the same stops the applier with an error. The way out is RESET REPLICA, to be taken only
 //     while a source that holds everything is there.
 //   - What the file configures exists: no option carries the prefix loose-, so a server that does not know one of them
-//     does not start, instead of running without it.
+//     does not start, instead of running without it. mysqld --initialize, too, refuses what it does not know, and it
+//     loads no plugins: who initialises with the file makes options loose in a copy of it.
 //   - Managed settings come last in the file and so win over anything before them.
 //
 // # Refused settings

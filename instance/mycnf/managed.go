@@ -121,16 +121,19 @@ var managed = []rule{
 }
 
 // matches reports whether the rule is about an option of this name. An abbreviation counts when it is long enough to
-// mean something; option names that are the beginning of a managed one are managed themselves, or too short to matter.
+// mean something and is no option in its own right.
 func (r rule) matches(name string) bool {
 	stem, family := strings.CutSuffix(r.name, "*")
 	if name == stem || family && strings.HasPrefix(name, stem) {
 		return true
 	}
-	return len(name) >= shortestAbbreviation && strings.HasPrefix(stem, name)
+	return len(name) >= shortestAbbreviation && strings.HasPrefix(stem, name) && !ownOption[name]
 }
 
 const shortestAbbreviation = 4
+
+// ownOption holds the options of users whose names are the beginning of a managed one's.
+var ownOption = map[string]bool{"innodb_doublewrite": true}
 
 // ruleFor finds the rule about any of the ways to read the key.
 func ruleFor(key string, semiSync bool) (rule, bool) {

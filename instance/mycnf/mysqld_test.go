@@ -1,0 +1,245 @@
+package mycnf_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"cnmsql.co/operator/instance/mycnf"
+	"github.com/google/go-cmp/cmp"
+)
+
+// realServer is mysqld out of an unpacked root file system, run through that file system's own loader.
+type realServer struct {
+	root, dir string
+	in        mycnf.Input
+}
+
+// newRealServer skips the test when there is no server to be had. The input is laid out in a folder of its own.
+func newRealServer(t *testing.T, changes ...func(*mycnf.Input)) *realServer {
+	t.Helper()
+	root := os.Getenv("CNMSQL_MYSQL_ROOT")
+	if root == "" {
+		t.Skip("CNMSQL_MYSQL_ROOT does not name an unpacked MySQL root file system")
+	}
+	dir, err := os.MkdirTemp("", "mycnf") // t.TempDir is too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	s := &realServer{root: root, dir: dir}
+	version, err := s.command("mysqld", "--no-defaults", "--version").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.in = healthy(t, string(version), func(in *mycnf.Input) {
+		in.DataDir, in.BinlogDir, in.TmpDir = dir+"/data", dir+"/log", dir+"/tmp"
+		in.SocketPath, in.PidFile = dir+"/sock", dir+"/pid"
+		in.TLS = mycnf.TLS{}
+	})
+	for _, change := range changes {
+		change(&s.in)
+	}
+	for _, d := range []string{s.in.DataDir, s.in.BinlogDir, s.in.TmpDir} {
+		if err := os.Mkdir(d, 0o750); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func (s *realServer) command(program string, args ...string) *exec.Cmd {
+	dir := "usr/bin"
+	if program == "mysqld" {
+		dir = "usr/sbin"
+	}
+	libraries := filepath.Join(s.root, "usr/lib/x86_64-linux-gnu")
+	args = append([]string{"--library-path", libraries, filepath.Join(s.root, dir, program)}, args...)
+	return exec.Command(filepath.Join(s.root, "usr/lib64/ld-linux-x86-64.so.2"), args...)
+}
+
+// mysqld returns the server with the rendered file and what its unusual place needs.
+func (s *realServer) mysqld(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	file := s.dir + "/my.cnf"
+	if err := os.WriteFile(file, []byte(render(t, s.in)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	share := s.root + "/usr/share/mysql"
+	place := []string{
+		"--defaults-file=" + file, "--user=root", "--basedir=" + s.root + "/usr", "--lc-messages-dir=" + share, "--character-sets-dir=" + share + "/charsets",
+		"--plugin-dir=" + s.root + "/usr/lib/mysql/plugin", "--bind-address=127.0.0.1",
+	}
+	cmd := s.command("mysqld", append(place, args...)...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	return cmd, &stderr
+}
+
+func TestARealServerFindsTheFileValid(t *testing.T) {
+	for name, changes := range map[string][]func(*mycnf.Input){"plain": nil, "semi-sync": {semiSync}, "everything": {everything}} {
+		s := newRealServer(t, changes...)
+		cmd, stderr := s.mysqld(t, "--validate-config")
+		err := cmd.Run()
+		if complaints := regexp.MustCompile(`(?m)^.*(\[ERROR\]|deprecated|unknown).*$`).FindAllString(stderr.String(), -1); err != nil || len(complaints) > 0 {
+			t.Errorf("%s: %v\n%s", name, err, stderr)
+		}
+	}
+}
+
+func TestARealServerReadsValuesAsTheyWereGiven(t *testing.T) {
+	values := []string{
+		"", "a#b", "a;b", "a b", " a ", "a'b", `a"b`, `a\b`, `\`, `\\`, `"`, `'`, `\"`, `"#"`, `'#'`, `\#`, `a\nb`, `a\sb`, "é", "[client]", "!include /etc/x", "%p@/:?", "=", "a=b",
+		"--x", "# x", `"a" 'b' # "c"`, strings.Repeat("x", 3900), `\'\"\`, "$(x) `x` ${x}",
+	}
+	want := ""
+	s := newRealServer(t, func(in *mycnf.Input) {
+		in.Parameters = map[string]string{}
+		for i, value := range values {
+			in.Parameters[fmt.Sprintf("x_%03d", i)] = value
+			want += fmt.Sprintf("--x_%03d=%s ", i, value)
+		}
+	})
+	cmd, _ := s.mysqld(t)
+	// loader, its two arguments, program and --defaults-file: --print-defaults has to follow that one directly.
+	cmd.Args = append(cmd.Args[:5:5], "--print-defaults")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(out), want) {
+		t.Errorf("want %s\nin   %s", want, out)
+	}
+}
+
+// TestRefusedOptionsOfARealServer shows which of the server's own options a user may not set. A look at the golden file
+// tells whether one is refused by accident.
+func TestRefusedOptionsOfARealServer(t *testing.T) {
+	s := newRealServer(t, semiSync)
+	if !strings.HasPrefix(s.in.Server.Version.String(), "9.7.") {
+		t.Skipf("the golden file is for 9.7, this is %s", s.in.Server.Version)
+	}
+	cmd, _ := s.mysqld(t, "--verbose", "--help")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(out), "---- ---")
+	if !found {
+		t.Fatal("no table of options in the help text")
+	}
+	var got strings.Builder
+	for _, row := range strings.Split(table, "\n") {
+		name, _, _ := strings.Cut(row, " ")
+		if regexp.MustCompile(`^[a-z][a-z0-9-]+$`).MatchString(name) && len(mycnf.Target{SemiSync: true}.Check(map[string]string{name: "50"})) > 0 {
+			got.WriteString(name + "\n")
+		}
+	}
+	file := "testdata/refused-9.7.txt"
+	if *update {
+		if err := os.WriteFile(file, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(golden), got.String()); diff != "" {
+		t.Errorf("differs from %s (-golden +got):\n%s", file, diff)
+	}
+}
+
+func TestARealServerStartsReadOnlyWhateverWasPersisted(t *testing.T) {
+	s := newRealServer(t, everything, func(in *mycnf.Input) {
+		in.MemoryLimitBytes, in.Port = 0, 13799
+		delete(in.Parameters, "init_connect")
+	})
+	// No plugins are loaded while a server initialises, so their options are not known then.
+	s.in.SemiSync.Enabled = false
+	if cmd, stderr := s.mysqld(t, "--initialize-insecure", "--innodb-redo-log-capacity=32M"); cmd.Run() != nil {
+		t.Fatalf("initialising: %s", stderr)
+	}
+	s.in.SemiSync.Enabled = true
+	const question = `SELECT CONCAT_WS(' ', @@super_read_only, @@read_only, @@skip_replica_start, @@relay_log_recovery, @@gtid_mode, @@server_id, @@report_host, @@replica_net_timeout,
+		@@rpl_semi_sync_source_enabled, @@rpl_semi_sync_replica_enabled, @@rpl_semi_sync_source_timeout, @@rpl_semi_sync_source_wait_point, @@sync_relay_log, @@binlog_format,
+		@@innodb_io_capacity, @@max_connections, (SELECT COUNT(*) FROM information_schema.plugins
+			WHERE plugin_name IN ('clone', 'rpl_semi_sync_source', 'rpl_semi_sync_replica') AND plugin_status = 'ACTIVE'))`
+	const want = "1 1 1 0 ON 2 c1-2.db.svc 10 0 0 3600000 AFTER_SYNC 1 MIXED 1000 500 3"
+	for _, start := range []string{"first", "second"} {
+		stop := s.start(t)
+		if got := s.query(t, question); got != want {
+			t.Errorf("%s start:\n got %s\nwant %s", start, got, want)
+		}
+		s.query(t, "SET PERSIST super_read_only = OFF; SET PERSIST read_only = OFF; SET PERSIST rpl_semi_sync_source_enabled = ON")
+		stop()
+	}
+	if persisted, err := os.ReadFile(s.in.DataDir + "/mysqld-auto.cnf"); err != nil || !bytes.Contains(persisted, []byte("super_read_only")) {
+		t.Errorf("nothing was persisted, so the second start shows nothing: %v", err)
+	}
+}
+
+// start returns a function that stops the server cleanly.
+func (s *realServer) start(t *testing.T) (stop func()) {
+	t.Helper()
+	cmd, stderr := s.mysqld(t, "--innodb-redo-log-capacity=32M", "--innodb-buffer-pool-size=64M")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	exited := make(chan error, 1)
+	go func() { exited <- cmd.Wait() }()
+	kill := func() {
+		_ = cmd.Process.Kill()
+		<-exited
+	}
+	for deadline := time.After(60 * time.Second); ; {
+		if s.client("SELECT 1").Run() == nil {
+			break
+		}
+		select {
+		case err := <-exited:
+			t.Fatalf("the server ended: %v\n%s", err, stderr)
+		case <-deadline:
+			kill()
+			t.Fatalf("the server does not answer\n%s", stderr)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return func() {
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Error(err)
+		}
+		select {
+		case err := <-exited:
+			if err != nil {
+				t.Errorf("the server ended: %v\n%s", err, stderr)
+			}
+		case <-time.After(60 * time.Second):
+			kill()
+			t.Error("the server does not stop")
+		}
+		if !strings.Contains(stderr.String(), "ready for connections") {
+			t.Errorf("the error log does not go to standard error:\n%s", stderr)
+		}
+	}
+}
+
+func (s *realServer) client(statement string) *exec.Cmd {
+	return s.command("mysql", "--no-defaults", "--user=root", "--socket="+s.in.SocketPath, "--skip-column-names", "--batch", "--execute="+statement)
+}
+
+func (s *realServer) query(t *testing.T, statement string) string {
+	t.Helper()
+	out, err := s.client(statement).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v: %s", statement, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
