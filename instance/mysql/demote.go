@@ -67,11 +67,11 @@ func (s *Server) endClients(ctx context.Context, c *closing) error {
 		if waits && upTo == 0 {
 			upTo = highest(list)
 		}
-		clients := s.living(list, highest(list))
+		clients := living(list, highest(list), s.isClient)
 		if err := s.killAll(ctx, clients); err != nil {
 			return err
 		}
-		if waits && len(s.living(list, upTo)) == 0 {
+		if waits && len(living(list, upTo, s.isClient)) == 0 {
 			if closed {
 				return nil
 			}

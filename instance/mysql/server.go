@@ -98,8 +98,16 @@ func open(o Options, several bool) *sql.DB {
 	}
 	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(8)
-	db.SetMaxIdleConns(2)
+	db.SetMaxIdleConns(idleConnections)
 	return db
+}
+
+// idleConnections are kept open for the next call.
+const idleConnections = 2
+
+func (s *Server) keepIdle(n int) {
+	s.db.SetMaxIdleConns(n)
+	s.reader.SetMaxIdleConns(n)
 }
 
 // WaitReady waits until the server accepts connections and the account can log in. When ctx ends first,
@@ -110,6 +118,7 @@ func (s *Server) WaitReady(ctx context.Context) error {
 	for {
 		err := s.Ping(ctx)
 		if err == nil {
+			s.keepIdle(idleConnections)
 			return nil
 		}
 		if ctx.Err() == nil {

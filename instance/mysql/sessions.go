@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"cnmsql.co/operator/instance/flavor"
 )
 
 // sessionPoll is how often sessions that are being ended are looked at.
@@ -58,11 +60,11 @@ func (s *Server) isClient(c session) bool {
 	return !slices.Contains(s.o.KeepUsers, c.user) && !strings.HasPrefix(c.command, "Binlog Dump") && c.command != "Daemon"
 }
 
-// living are the clients' sessions up to an id that were not killed.
-func (s *Server) living(list []session, upTo uint64) []session {
+// living are the chosen sessions up to an id that were not killed.
+func living(list []session, upTo uint64, chosen func(session) bool) []session {
 	var out []session
 	for _, c := range list {
-		if c.id <= upTo && s.isClient(c) && !c.killed() {
+		if c.id <= upTo && chosen(c) && !c.killed() {
 			out = append(out, c)
 		}
 	}
@@ -96,7 +98,26 @@ func (s *Server) killAll(ctx context.Context, list []session) error {
 
 // KillClients ends the sessions of all clients that are connected now and waits until no answer can reach
 // them any more.
-func (s *Server) KillClients(ctx context.Context) error {
+func (s *Server) KillClients(ctx context.Context) error { return s.killThose(ctx, s.isClient) }
+
+// PrepareStop ends all that a clean stop would wait for, and lets nobody in again: mysqld waits 2 s for idle
+// sessions, the manager's own included, and 8 s for replicas that read its binary log. It is the last thing
+// before SIGTERM, when the role is given up: until the server is started again, no client and no replica can
+// connect. Connections of the manager are closed after use until WaitReady sees a server.
+func (s *Server) PrepareStop(ctx context.Context) error {
+	ctx, cancel := step(ctx)
+	defer cancel()
+	s.keepIdle(0)
+	if err := s.short(ctx, "letting nobody in before the stop", flavor.SetGlobal("offline_mode", "ON")); err != nil {
+		return err
+	}
+	return s.killThose(ctx, func(c session) bool { return s.isClient(c) || s.isReader(c) })
+}
+
+// isReader tells whether a session reads the binary log.
+func (s *Server) isReader(c session) bool { return strings.HasPrefix(c.command, "Binlog Dump") }
+
+func (s *Server) killThose(ctx context.Context, chosen func(session) bool) error {
 	ctx, cancel := step(ctx)
 	defer cancel()
 	var upTo uint64
@@ -108,15 +129,15 @@ func (s *Server) KillClients(ctx context.Context) error {
 		if first {
 			upTo = highest(list)
 		}
-		clients := s.living(list, upTo)
-		if len(clients) == 0 {
+		left := living(list, upTo, chosen)
+		if len(left) == 0 {
 			return nil
 		}
-		if err := s.killAll(ctx, clients); err != nil {
+		if err := s.killAll(ctx, left); err != nil {
 			return err
 		}
 		if err := pause(ctx, sessionPoll); err != nil {
-			return fmt.Errorf("waiting for %d killed sessions to end: %w", len(clients), err)
+			return fmt.Errorf("waiting for %d killed sessions to end: %w", len(left), err)
 		}
 	}
 }

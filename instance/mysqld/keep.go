@@ -7,6 +7,9 @@ import (
 	"cnmsql.co/operator/instance/protocol"
 )
 
+// beforeStopTime bounds BeforeStop.
+const beforeStopTime = 5 * time.Second
+
 // keep runs one server after the other until it is told to stop.
 func (s *Supervisor) keep(ctx context.Context, k *keeper) {
 	defer close(k.done)
@@ -115,7 +118,16 @@ func (s *Supervisor) awaitReady(p *Process) (<-chan bool, context.CancelFunc) {
 }
 
 func (s *Supervisor) stopProcess(k *keeper, p *Process) {
-	s.update(func(st *State) { st.Server = protocol.ServerStopping })
+	answers := false
+	s.update(func(st *State) {
+		answers = st.Server == protocol.ServerRunning
+		st.Server = protocol.ServerStopping
+	})
+	if answers && s.o.BeforeStop != nil {
+		ctx, cancel := context.WithTimeout(k.stopBy, beforeStopTime)
+		s.o.BeforeStop(ctx)
+		cancel()
+	}
 	if _, err := p.Stop(k.stopBy); err != nil {
 		s.o.Log.Error(err, "stopping the server")
 	}

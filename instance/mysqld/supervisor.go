@@ -26,7 +26,10 @@ type SupervisorOptions struct {
 	// Ready returns when the server that was just started accepts connections. It is called once per
 	// start; its context ends with that server. Its error is logged, the server goes on as starting.
 	Ready func(context.Context) error
-	Log   logr.Logger
+	// BeforeStop is called before the SIGTERM of Stop when the server answers, to make the stop a quick one;
+	// nil means nothing. Its context ends with that of Stop, after 5 s at the latest.
+	BeforeStop func(context.Context)
+	Log        logr.Logger
 	// FirstBackoff is the pause after an unintended end, doubled with each up to MaxBackoff, and back to
 	// the first after the server ran for SteadyAfter. Defaults: 250 ms, 10 s, 60 s.
 	FirstBackoff, MaxBackoff, SteadyAfter time.Duration

@@ -1,6 +1,7 @@
 package mysqltest
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -23,10 +24,11 @@ type PKI struct {
 	// CA is the path of its certificate.
 	CA string
 
-	dir  string
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	next int64
+	dir      string
+	cert     *x509.Certificate
+	key      *ecdsa.PrivateKey
+	next     int64
+	validity time.Duration
 }
 
 // Pair is the paths of a certificate and its key.
@@ -73,7 +75,7 @@ func (p *PKI) template(commonName string) *x509.Certificate {
 		SerialNumber: big.NewInt(p.next),
 		Subject:      pkix.Name{CommonName: commonName},
 		NotBefore:    time.Now().Add(-time.Hour),
-		NotAfter:     time.Now().Add(24 * time.Hour),
+		NotAfter:     time.Now().Add(cmp.Or(p.validity, 24*time.Hour)),
 	}
 }
 
@@ -96,4 +98,18 @@ func check(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Renew replaces a certificate that was issued, with another end of validity.
+func (p *PKI) Renew(t testing.TB, commonName string, validity time.Duration) Pair {
+	t.Helper()
+	p.validity = validity
+	defer func() { p.validity = 0 }()
+	return p.Issue(t, commonName)
+}
+
+// Spoil makes the file of a certificate unreadable for the server.
+func (p *PKI) Spoil(t testing.TB, commonName string) {
+	t.Helper()
+	check(t, os.WriteFile(filepath.Join(p.dir, commonName+".crt"), []byte("no certificate"), 0o600))
 }

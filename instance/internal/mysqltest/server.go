@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -90,15 +91,22 @@ func New(t testing.TB, name string, o Options) *Server {
 	m.KeepUsers = []string{Accounts.Replication.User}
 	m.Log = Log(t, name)
 	s.SQL = mysql.Open(m)
+	var over atomic.Bool
 	s.Supervisor = mysqld.NewSupervisor(mysqld.SupervisorOptions{
 		Reaper:  s.Reaper,
 		Prepare: func(context.Context) (mysqld.Command, error) { return s.Command(), nil },
 		Ready:   s.SQL.WaitReady,
-		Log:     Log(t, name),
+		BeforeStop: func(ctx context.Context) {
+			if err := s.SQL.PrepareStop(ctx); err != nil && !over.Load() {
+				t.Errorf("preparing the stop of %s: %v", name, err)
+			}
+		},
+		Log: Log(t, name),
 	})
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
+		over.Store(true)
 		s.Supervisor.Kill()
 		if err := s.Supervisor.Stop(ctx); err != nil {
 			t.Error(err)

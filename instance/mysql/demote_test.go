@@ -1,0 +1,200 @@
+package mysql_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+
+	"cnmsql.co/operator/instance/internal/mysqltest"
+	"cnmsql.co/operator/instance/mysql"
+)
+
+var demoteNow = mysql.DemoteOptions{DrainAfter: 0}
+
+// unacknowledged is a writable primary whose commits wait for an acknowledgement that nobody gives.
+func unacknowledged(t *testing.T) *mysqltest.Server {
+	t.Helper()
+	s := mysqltest.Start(t, "alone", mysqltest.Options{})
+	must(t, s.SQL.OpenWrites(t.Context()))
+	s.Exec(t, "CREATE DATABASE app", "CREATE TABLE app.t (id INT PRIMARY KEY, v INT)",
+		"CREATE USER client@'%' IDENTIFIED BY 'x'", "GRANT ALL ON app.* TO client@'%'")
+	must(t, s.SQL.SetSemiSync(t.Context(), true, false, 1))
+	return s
+}
+
+// client is one connection of an application.
+func client(t *testing.T, s *mysqltest.Server) *sql.Conn {
+	t.Helper()
+	c, err := s.Client(t, "client", "x").Conn(t.Context())
+	must(t, err)
+	return c
+}
+
+// later runs statements and yields the error of the last one.
+func later(c *sql.Conn, statements ...string) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		for _, q := range statements {
+			if _, err = c.ExecContext(context.Background(), q); err != nil {
+				break
+			}
+		}
+		done <- err
+	}()
+	return done
+}
+
+func TestNoClientIsAnsweredOKWithoutAnAcknowledgement(t *testing.T) {
+	g := gomega.NewWithT(t)
+	s := unacknowledged(t)
+	ctx := t.Context()
+	// Only the first of a group waits for the acknowledgement, the others wait for the first.
+	committing := func() string {
+		return s.Query(t, "SELECT COUNT(*) FROM performance_schema.processlist WHERE INFO IS NOT NULL AND ID <> CONNECTION_ID() AND USER IN ('client', 'cnmsql_control')")
+	}
+
+	// A commit in the middle of its wait, one by a transaction of several statements, the manager's own
+	// writer among the waiters, a transaction that is open, a lock that a statement waits for.
+	waiter := later(client(t, s), "INSERT INTO app.t VALUES (1, 1)")
+	long := later(client(t, s), "BEGIN", "INSERT INTO app.t VALUES (2, 1)", "COMMIT")
+	stamp := make(chan error, 1)
+	go func() { stamp <- s.SQL.Execute(context.Background(), "INSERT INTO app.t VALUES (3, 1)") }()
+	g.Eventually(committing).WithTimeout(patience).Should(gomega.Equal("3"))
+	g.Eventually(func() int { return read(t, s).SemiSync.Waiting }).WithTimeout(patience).Should(gomega.BeNumerically(">", 0))
+	open := client(t, s)
+	must(t, <-later(open, "BEGIN", "INSERT INTO app.t VALUES (4, 1)"))
+	blocked := later(client(t, s), "INSERT INTO app.t VALUES (4, 2)")
+	idle := client(t, s)
+	must(t, <-later(idle, "DO 1"))
+
+	// Somebody who keeps coming back.
+	var answered atomic.Int64
+	stop := make(chan struct{})
+	pest := make(chan struct{})
+	go func() {
+		defer close(pest)
+		db := s.Client(t, "client", "x")
+		for i := 100; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+			if _, err := db.ExecContext(ctx, "INSERT INTO app.t VALUES (?, 1)", i); err == nil {
+				answered.Add(1)
+			}
+			cancel()
+		}
+	}()
+
+	began := time.Now()
+	if err := s.SQL.Demote(ctx, mysql.DemoteOptions{DrainAfter: 200 * time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("demoted after %v", time.Since(began))
+	m := read(t, s)
+	if m.Writable() || !m.SuperReadOnly {
+		t.Errorf("the server is writable: %+v", m)
+	}
+	for name, done := range map[string]<-chan error{"the waiting commit": waiter, "the waiting transaction": long, "the blocked statement": blocked} {
+		select {
+		case err := <-done:
+			if err == nil {
+				t.Errorf("%s was answered OK", name)
+			}
+		case <-time.After(patience):
+			t.Errorf("%s was not answered at all", name)
+		}
+	}
+	must(t, <-stamp) // nobody outside hears that
+	for name, c := range map[string]*sql.Conn{"the open transaction": open, "the idle client": idle} {
+		if _, err := c.ExecContext(ctx, "COMMIT"); err == nil {
+			t.Errorf("%s still has its connection", name)
+		}
+	}
+	close(stop)
+	<-pest
+	if n := answered.Load(); n > 0 {
+		t.Errorf("%d writes were answered OK while the server stepped down", n)
+	}
+	// What was committed without an answer is there: it is the handoff.
+	if rows := s.Query(t, "SELECT GROUP_CONCAT(id ORDER BY id) FROM app.t WHERE id < 100"); rows != "1,2,3" {
+		t.Errorf("rows %s", rows)
+	}
+}
+
+func TestAPrimaryWithoutWorkStepsDownAtOnceAndEndsItsClients(t *testing.T) {
+	s := unacknowledged(t)
+	idle := client(t, s)
+	must(t, <-later(idle, "DO 1"))
+	began := time.Now()
+	must(t, s.SQL.Demote(t.Context(), mysql.DemoteOptions{DrainAfter: time.Minute}))
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("took %v", took)
+	}
+	if _, err := idle.ExecContext(t.Context(), "DO 1"); err == nil {
+		t.Error("the idle client still has its connection")
+	}
+	// The source side stays on when nobody waited: that is for the next step.
+	if !read(t, s).SemiSync.SourceEnabled {
+		t.Error("semi-sync was switched off for nothing")
+	}
+	must(t, s.SQL.Demote(t.Context(), demoteNow)) // again
+}
+
+func TestTransactionsMayFinishWhileTheDrainLasts(t *testing.T) {
+	g := gomega.NewWithT(t)
+	s := mysqltest.Start(t, "alone", mysqltest.Options{})
+	must(t, s.SQL.OpenWrites(t.Context()))
+	s.Exec(t, "CREATE DATABASE app", "CREATE TABLE app.t (id INT PRIMARY KEY, v INT)",
+		"CREATE USER client@'%' IDENTIFIED BY 'x'", "GRANT ALL ON app.* TO client@'%'")
+	slow := later(client(t, s), "INSERT INTO app.t SELECT 1, SLEEP(0.5)")
+	g.Eventually(func() string {
+		return s.Query(t, "SELECT COUNT(*) FROM performance_schema.processlist WHERE STATE = 'User sleep'")
+	}).WithTimeout(patience).Should(gomega.Equal("1"))
+	must(t, s.SQL.Demote(t.Context(), mysql.DemoteOptions{DrainAfter: 20 * time.Second}))
+	must(t, <-slow)
+}
+
+func TestAStepDownThatDoesNotSucceedLeavesNothingBehind(t *testing.T) {
+	s := unacknowledged(t)
+	ctx := t.Context()
+	// A session of the manager's own account is not killed, and holds what the statement waits for.
+	holder := mysql.Open(mysql.Options{Socket: s.Socket, User: mysqltest.Accounts.Control.User, Password: func() (string, error) {
+		return mysqltest.Accounts.Control.Password, nil
+	}})
+	defer holder.Close()
+	held := make(chan error, 1)
+	go func() { held <- holder.Execute(context.Background(), "INSERT INTO app.t SELECT 1, SLEEP(3)") }()
+	gomega.NewWithT(t).Eventually(func() string {
+		return s.Query(t, "SELECT COUNT(*) FROM performance_schema.processlist WHERE STATE = 'User sleep'")
+	}).WithTimeout(patience).Should(gomega.Equal("1"))
+
+	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	defer cancel()
+	err := s.SQL.Demote(short, demoteNow)
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("demoted: %v", err)
+	}
+	if n := s.Query(t, "SELECT COUNT(*) FROM performance_schema.processlist WHERE STATE LIKE 'Waiting for%lock'"); n != "0" {
+		t.Errorf("%s statements still wait for a lock", n)
+	}
+	if m := read(t, s); m.ReadOnly || m.SuperReadOnly {
+		t.Errorf("the failed step-down took effect: %+v", m)
+	}
+	must(t, s.SQL.SetSemiSync(ctx, false, false, 0))
+	if err := <-held; err != nil && !strings.Contains(err.Error(), "killed") {
+		t.Log(err)
+	}
+	if m := read(t, s); m.ReadOnly || m.SuperReadOnly {
+		t.Errorf("the failed step-down took effect later: %+v", m)
+	}
+}

@@ -1,0 +1,251 @@
+package mysql_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+
+	"cnmsql.co/operator/instance/internal/mysqltest"
+	"cnmsql.co/operator/instance/mysql"
+	"cnmsql.co/operator/instance/protocol"
+)
+
+// pair is a writable primary with a replica that follows it.
+type pair struct {
+	*gomega.WithT
+	a, b   *mysqltest.Server
+	client mysqltest.Pair
+}
+
+func newPair(t *testing.T) *pair {
+	t.Helper()
+	pki := mysqltest.NewPKI(t)
+	p := &pair{
+		WithT:  gomega.NewWithT(t),
+		a:      mysqltest.Start(t, "a", mysqltest.Options{PKI: pki}),
+		b:      mysqltest.Start(t, "b", mysqltest.Options{PKI: pki}),
+		client: pki.Issue(t, "cnmsql-replication"),
+	}
+	must(t, p.a.SQL.OpenWrites(t.Context()))
+	p.a.Exec(t, "CREATE DATABASE app", "CREATE TABLE app.t (id BIGINT AUTO_INCREMENT PRIMARY KEY, v INT)")
+	must(t, p.b.SQL.Follow(t.Context(), p.a.Source(p.client)))
+	p.caughtUp(t, p.a, p.b)
+	return p
+}
+
+// caughtUp waits until the replica has what the source has now.
+func (p *pair) caughtUp(t testing.TB, source, replica *mysqltest.Server) {
+	t.Helper()
+	want := read(t, source).Executed
+	p.Eventually(func() bool { return read(t, replica).Executed.Contains(want) }).WithTimeout(patience).Should(gomega.BeTrue())
+}
+
+// semiSync makes b acknowledge what a commits.
+func (p *pair) semiSync(t testing.TB) {
+	t.Helper()
+	must(t, p.a.SQL.SetSemiSync(t.Context(), true, false, 1))
+	must(t, p.b.SQL.SetSemiSync(t.Context(), false, true, 0))
+	p.Eventually(func() int { return read(t, p.a).SemiSync.Clients }).WithTimeout(patience).Should(gomega.Equal(1))
+}
+
+func TestNoStepOnAReplicaWritesATransaction(t *testing.T) {
+	p := newPair(t)
+	p.semiSync(t)
+	ctx := t.Context()
+	b := p.b.SQL
+	source := p.a.Source(p.client)
+	steps := []struct {
+		name string
+		do   func() error
+	}{
+		{"Read", func() error { _, err := b.Read(ctx); return err }},
+		{"Ping", func() error { return b.Ping(ctx) }},
+		{"WaitReady", func() error { return b.WaitReady(ctx) }},
+		{"Version", func() error { _, err := b.Version(ctx); return err }},
+		{"SetReadOnly", func() error { return b.SetReadOnly(ctx) }},
+		{"KillClients", func() error { return b.KillClients(ctx) }},
+		{"Demote", func() error { return b.Demote(ctx, mysql.DemoteOptions{}) }},
+		{"StopReplicaIO", func() error { return b.StopReplicaIO(ctx) }},
+		{"StopReplica", func() error { return b.StopReplica(ctx) }},
+		{"StartReplicaSQL", func() error { return b.StartReplicaSQL(ctx) }},
+		{"StartReplica", func() error { return b.StartReplica(ctx) }},
+		{"SetSemiSync off", func() error { return b.SetSemiSync(ctx, false, false, 0) }},
+		{"SetSemiSync on", func() error { return b.SetSemiSync(ctx, false, true, 1) }},
+		{"ReloadTLS", func() error { return b.ReloadTLS(ctx) }},
+		{"Follow", func() error { return b.Follow(ctx, source) }},
+		{"ResetReplicaAll", func() error { return b.ResetReplicaAll(ctx) }},
+		{"Follow after a reset", func() error { return b.Follow(ctx, source) }},
+		{"CloneStatus", func() error { _, _, err := b.CloneStatus(ctx); return err }},
+		{"CloneProgress", func() error { _, _, err := b.CloneProgress(ctx); return err }},
+		{"CloneDropped", func() error { _, err := b.CloneDropped(ctx); return err }},
+		{"PartialRevokes", func() error { _, err := b.PartialRevokes(ctx); return err }},
+	}
+	before := read(t, p.b).Executed
+	for _, s := range steps {
+		for range 2 { // a step may be repeated
+			if err := s.do(); err != nil {
+				t.Fatalf("%s: %v", s.name, err)
+			}
+		}
+		if now := read(t, p.b).Executed; !now.Equal(before) {
+			t.Fatalf("%s made transactions: %s", s.name, now.Minus(before))
+		}
+	}
+	// The test can fail: a FLUSH that is not LOCAL does make one.
+	p.b.Exec(t, "FLUSH TABLES")
+	if read(t, p.b).Executed.Equal(before) {
+		t.Error("not even FLUSH TABLES made a transaction: what does this test test?")
+	}
+}
+
+func TestAReplicaTellsHowItStands(t *testing.T) {
+	p := newPair(t)
+	ctx := t.Context()
+	state := func() *protocol.Replication { return read(t, p.b).Replication }
+	p.Eventually(func() int64 { return state().HeartbeatAgeMillis }).WithTimeout(patience).Should(gomega.BeNumerically(">=", 0))
+
+	t.Run("following", func(t *testing.T) {
+		r := state()
+		if r.SourceHost != "127.0.0.1" || r.SourceUUID != read(t, p.a).ServerUUID || !r.IORunning || !r.Connected || !r.SQLRunning || r.SecondsBehind == nil || r.Broken() {
+			t.Errorf("%+v", r)
+		}
+		if r.HeartbeatAgeMillis > 5000 {
+			t.Errorf("the last sign of life is %d ms old with a heartbeat every 2 s", r.HeartbeatAgeMillis)
+		}
+	})
+	t.Run("idle for longer than a heartbeat it still hears its source", func(t *testing.T) {
+		beats := func() string {
+			return p.b.Query(t, "SELECT COUNT_RECEIVED_HEARTBEATS FROM performance_schema.replication_connection_status")
+		}
+		before := beats()
+		p.Eventually(beats).WithTimeout(patience).ShouldNot(gomega.Equal(before))
+		if age := state().HeartbeatAgeMillis; age > 1000 {
+			t.Errorf("right after a heartbeat the age is %d ms", age)
+		}
+	})
+	t.Run("received and not applied is held", func(t *testing.T) {
+		must(t, p.b.SQL.StopReplica(ctx))
+		must(t, p.b.SQL.Execute(ctx, "START REPLICA IO_THREAD"))
+		p.a.Exec(t, "INSERT INTO app.t (v) VALUES (1)")
+		all := read(t, p.a).Executed
+		p.Eventually(func() bool { return read(t, p.b).Held().Contains(all) }).WithTimeout(patience).Should(gomega.BeTrue())
+		m := read(t, p.b)
+		if m.Executed.Contains(all) || m.Unapplied().Count() != 1 || m.Replication.SQLRunning {
+			t.Errorf("executed %s, unapplied %s", m.Executed, m.Unapplied())
+		}
+		must(t, p.b.SQL.StopReplicaIO(ctx))
+		must(t, p.b.SQL.StartReplicaSQL(ctx))
+		p.Eventually(func() bool { return read(t, p.b).Executed.Contains(all) }).WithTimeout(patience).Should(gomega.BeTrue())
+		if r := state(); r.IORunning || r.Connected || !r.SQLRunning {
+			t.Errorf("with the receiver stopped: %+v", r)
+		}
+	})
+	t.Run("a source that is gone", func(t *testing.T) {
+		must(t, p.b.SQL.StartReplica(ctx))
+		p.Eventually(func() bool { return state().Connected }).WithTimeout(patience).Should(gomega.BeTrue())
+		stop, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		must(t, p.a.Supervisor.Stop(stop))
+		p.Eventually(func() bool { return state().Connected }).WithTimeout(patience).Should(gomega.BeFalse())
+		p.Eventually(func() int { return state().IOErrno }).WithTimeout(patience).ShouldNot(gomega.BeZero())
+		if r := state(); !r.IORunning || r.Broken() || r.IOError == "" {
+			t.Errorf("while it tries to connect: %+v", r)
+		}
+		p.a.Run(t)
+		p.Eventually(func() bool { return state().Connected }).WithTimeout(patience).Should(gomega.BeTrue())
+	})
+	t.Run("no channel at all", func(t *testing.T) {
+		must(t, p.b.SQL.ResetReplicaAll(ctx))
+		if r := state(); r != nil {
+			t.Errorf("%+v", r)
+		}
+		must(t, p.b.SQL.StopReplica(ctx))
+	})
+}
+
+func TestTheRoleMovesByHand(t *testing.T) {
+	p := newPair(t)
+	ctx := t.Context()
+	p.semiSync(t)
+	p.a.Exec(t, "INSERT INTO app.t (v) VALUES (1)")
+	if n := p.a.Query(t, "SELECT VARIABLE_VALUE FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Rpl_semi_sync_source_yes_tx'"); n == "0" {
+		t.Error("no commit was acknowledged")
+	}
+
+	began := time.Now()
+	must(t, p.a.SQL.Demote(ctx, mysql.DemoteOptions{DrainAfter: time.Second}))
+	t.Logf("demoted after %v", time.Since(began))
+	handoff := read(t, p.a).Executed
+	p.Eventually(func() bool { return read(t, p.b).Executed.Contains(handoff) }).WithTimeout(patience).Should(gomega.BeTrue())
+	must(t, p.b.SQL.StopReplicaIO(ctx))
+	must(t, p.b.SQL.StopReplica(ctx))
+	must(t, p.b.SQL.ResetReplicaAll(ctx))
+	must(t, p.b.SQL.SetSemiSync(ctx, true, false, 1))
+	must(t, p.a.SQL.SetSemiSync(ctx, false, true, 0))
+	must(t, p.a.SQL.Follow(ctx, p.b.Source(p.client)))
+	must(t, p.b.SQL.OpenWrites(ctx))
+	t.Logf("moved after %v", time.Since(began))
+
+	p.b.Exec(t, "INSERT INTO app.t (v) VALUES (2)") // answered only with an acknowledgement of a
+	p.caughtUp(t, p.b, p.a)
+	a, b := read(t, p.a), read(t, p.b)
+	if a.SemiSync.SourceEnabled || !a.SemiSync.ReplicaEnabled || !a.SemiSync.ReplicaActive || a.Writable() {
+		t.Errorf("the former primary: %+v", a)
+	}
+	if !b.SemiSync.SourceEnabled || b.SemiSync.ReplicaEnabled || !b.SemiSync.SourceActive || b.SemiSync.WaitFor != 1 || b.SemiSync.Clients != 1 || !b.Writable() {
+		t.Errorf("the new primary: %+v", b)
+	}
+	if !a.Executed.Equal(b.Executed) {
+		t.Errorf("a has %s, b has %s", a.Executed, b.Executed)
+	}
+	if n := p.a.Query(t, "SELECT COUNT(*) FROM app.t"); n != "2" {
+		t.Errorf("%s rows on the former primary", n)
+	}
+
+	t.Run("a certificate is exchanged without a restart", func(t *testing.T) {
+		before := p.a.Query(t, "SELECT VALUE FROM performance_schema.tls_channel_status WHERE PROPERTY = 'Ssl_server_not_after' AND CHANNEL = 'mysql_main'")
+		p.a.PKI.Renew(t, "a", 48*time.Hour)
+		must(t, p.a.SQL.ReloadTLS(ctx))
+		after := p.a.Query(t, "SELECT VALUE FROM performance_schema.tls_channel_status WHERE PROPERTY = 'Ssl_server_not_after' AND CHANNEL = 'mysql_main'")
+		if before == after {
+			t.Errorf("the certificate is still valid until %s", after)
+		}
+		p.a.PKI.Spoil(t, "a")
+		if err := p.a.SQL.ReloadTLS(ctx); err == nil {
+			t.Error("a broken certificate was loaded")
+		}
+		if now := p.a.Query(t, "SELECT VALUE FROM performance_schema.tls_channel_status WHERE PROPERTY = 'Ssl_server_not_after' AND CHANNEL = 'mysql_main'"); now != after {
+			t.Errorf("a broken certificate replaced the good one: %s", now)
+		}
+	})
+}
+
+func TestSemiSyncIsSwitchedOnlyWhereItDiffers(t *testing.T) {
+	p := newPair(t)
+	p.semiSync(t)
+	// A receiver that is started anew has another thread.
+	receiver := func() string {
+		return p.b.Query(t, "SELECT THREAD_ID FROM performance_schema.replication_connection_status")
+	}
+	before := receiver()
+	must(t, p.b.SQL.SetSemiSync(t.Context(), false, true, 0))
+	if now := receiver(); now != before {
+		t.Errorf("the receiver was restarted for nothing: %s, then %s", before, now)
+	}
+	must(t, p.b.SQL.SetSemiSync(t.Context(), false, false, 0))
+	p.Eventually(receiver).WithTimeout(patience).ShouldNot(gomega.Equal(before))
+	p.Eventually(func() int { return read(t, p.a).SemiSync.Clients }).WithTimeout(patience).Should(gomega.BeZero())
+	for want := 1; want <= 3; want++ {
+		must(t, p.a.SQL.SetSemiSync(t.Context(), true, false, want))
+		if got := read(t, p.a).SemiSync.WaitFor; got != want {
+			t.Errorf("waits for %d, want %d", got, want)
+		}
+	}
+	must(t, p.a.SQL.SetSemiSync(t.Context(), true, false, 0))
+	if got := read(t, p.a).SemiSync.WaitFor; got != 3 {
+		t.Errorf("0 changed the count to %s", fmt.Sprint(got))
+	}
+}
