@@ -2,8 +2,6 @@ package main
 
 import (
 	"io"
-	stdlog "log"
-	"log/slog"
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/zapr"
@@ -30,10 +28,4 @@ func newLogger(level api.LogLevel, out io.Writer) logr.Logger {
 	log := zapr.NewLogger(zap.New(core))
 	klog.SetLogger(log.WithName("kubernetes"))
 	return log
-}
-
-// errorLog is for what the HTTP servers say of single connections: scanners and clients that go away are no
-// event of the instance.
-func errorLog(log logr.Logger) *stdlog.Logger {
-	return slog.NewLogLogger(logr.ToSlogHandler(log.V(1)), slog.LevelInfo)
 }

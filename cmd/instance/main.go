@@ -14,6 +14,10 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"syscall"
+
+	"k8s.io/client-go/rest"
+
+	"cnmsql.co/operator/instance/manager"
 )
 
 // version is set when the program is built.
@@ -34,16 +38,25 @@ func command(args []string, out io.Writer) error {
 		// Before anything else: a signal that comes early must not be lost.
 		signals := make(chan os.Signal, 2)
 		signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
-		e, err := environment(os.Getenv)
-		if err != nil {
-			return err
-		}
-		return run(e, signals)
+		return run(signals)
 	case len(args) == 1 && args[0] == "version":
 		_, err := fmt.Fprintln(out, managerVersion())
 		return err
 	}
 	return fmt.Errorf("usage: instance install PATH | run | version")
+}
+
+// run is the instance manager of this container.
+func run(signals <-chan os.Signal) error {
+	config, level, err := environment(os.Getenv)
+	if err != nil {
+		return err
+	}
+	kubernetes, err := rest.InClusterConfig()
+	if err != nil {
+		return fmt.Errorf("finding the API server: %w", err)
+	}
+	return manager.Run(config, kubernetes, signals, newLogger(level, os.Stdout).WithValues("instance", config.Instance))
 }
 
 func managerVersion() string {

@@ -1,13 +1,13 @@
-package main
+package manager
 
 import (
 	"context"
 	"errors"
-	"fmt"
+	stdlog "log"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -27,14 +27,14 @@ import (
 
 // manager is all parts of one running instance manager.
 type manager struct {
-	config
+	Config
 	log          logr.Logger
 	reaper       *mysqld.Reaper
 	supervisor   *mysqld.Supervisor
 	mysql        *mysql.Server
 	configurer   *configurer
 	data         *data
-	instance     *agent.Instance
+	server       *agent.Instance
 	keeper       *agent.Keeper
 	watcher      *agent.Watcher
 	certificates *agent.Certificates
@@ -46,14 +46,10 @@ type manager struct {
 	abandoned context.Context //nolint:containedctx // ends provisioning
 }
 
-// run is the instance manager until it has been told to stop and the server is gone.
-func run(c config, signals <-chan os.Signal) error {
-	log := newLogger(c.logLevel, os.Stdout).WithValues("instance", c.instance)
-	kubernetes, err := rest.InClusterConfig()
-	if err != nil {
-		return fmt.Errorf("finding the API server: %w", err)
-	}
-	kube, err := agent.NewKube(kubernetes, c.namespace, c.cluster)
+// Run is the instance manager, until a signal has ended it and the server is gone. The API server is reached
+// by kubernetes.
+func Run(c Config, kubernetes *rest.Config, signals <-chan os.Signal, log logr.Logger) error {
+	kube, err := agent.NewKube(kubernetes, c.Namespace, c.Cluster)
 	if err != nil {
 		return err
 	}
@@ -61,20 +57,20 @@ func run(c config, signals <-chan os.Signal) error {
 	defer reaper.Close()
 	m := assemble(c, kube, reaper, log)
 	defer m.mysql.Close()
-	log.Info("starting", "version", managerVersion(), "cluster", c.cluster, "podUID", c.podUID)
+	log.Info("starting", "version", c.Version, "cluster", c.Cluster, "podUID", c.PodUID)
 	return m.run(signals)
 }
 
 // assemble makes the parts and ties them together. Nothing runs yet.
-func assemble(c config, kube agent.API, reaper *mysqld.Reaper, log logr.Logger) *manager {
-	m := &manager{config: c, log: log, reaper: reaper}
+func assemble(c Config, kube agent.API, reaper *mysqld.Reaper, log logr.Logger) *manager {
+	m := &manager{Config: c, log: log, reaper: reaper}
 	clock := agent.BootClock{}
 	cluster := func() *api.Cluster { return m.watcher.Cluster() }
-	m.data = &data{config: c, cluster: cluster}
-	m.configurer = &configurer{config: c, reaper: reaper, cluster: cluster, log: log}
+	m.data = &data{Config: c, cluster: cluster}
+	m.configurer = &configurer{Config: c, reaper: reaper, cluster: cluster, log: log}
 	m.mysql = mysql.Open(mysql.Options{
-		Socket: c.paths.socket(), User: api.AccountControl, KeepUsers: []string{api.AccountReplication},
-		Password: func() (string, error) { return c.paths.secret("control", api.SecretKeyPassword) },
+		Socket: c.Paths.socket(), User: api.AccountControl, KeepUsers: []string{api.AccountReplication},
+		Password: func() (string, error) { return c.Paths.secret("control", api.SecretKeyPassword) },
 		Log:      log.WithName("mysql"),
 	})
 	m.supervisor = mysqld.NewSupervisor(mysqld.SupervisorOptions{
@@ -84,33 +80,33 @@ func assemble(c config, kube agent.API, reaper *mysqld.Reaper, log logr.Logger) 
 		m.reporter.Wake()
 		m.loop.Wake()
 	}
-	m.instance = agent.NewInstance(m.supervisor, wake)
-	m.keeper = agent.NewKeeper(kube, clock, api.LeaseHolder(c.instance, c.podUID),
-		agent.ServerFencer{Instance: m.instance, Server: m.mysql}, wake, log.WithName("lease"))
+	m.server = agent.NewInstance(m.supervisor, wake)
+	m.keeper = agent.NewKeeper(kube, clock, api.LeaseHolder(c.Instance, c.PodUID),
+		agent.ServerFencer{Instance: m.server, Server: m.mysql}, wake, log.WithName("lease"))
 	m.watcher = agent.NewWatcher(kube, clock, m.keeper, func() {
 		wake()
-		m.configurer.retryOn(m.instance)
+		m.configurer.retryOn(m.server)
 	}, log.WithName("watcher"))
-	m.certificates = agent.NewCertificates(c.paths.serverTLS, m.reloadTLS, log.WithName("certificates"))
+	m.certificates = agent.NewCertificates(c.Paths.ServerTLS, m.reloadTLS, log.WithName("certificates"))
 	namespaced := api.Cluster{}
-	namespaced.Namespace = c.namespace
+	namespaced.Namespace = c.Namespace
 	peers := agent.NewPeers(m.certificates, func(instance string) string {
 		return net.JoinHostPort(namespaced.InstanceHost(instance), strconv.Itoa(api.PortControl))
 	})
 	stopping := &agent.Stopping{}
 	m.reporter = agent.NewReporter(agent.ReporterOptions{
-		Instance: c.instance, PodUID: c.podUID, ClusterUID: c.clusterUID, Boot: uuid.NewString(), Version: managerVersion(),
-		Server: m.instance, Reader: m.mysql, Watcher: m.watcher, Keeper: m.keeper, Clock: clock,
+		Instance: c.Instance, PodUID: c.PodUID, ClusterUID: c.ClusterUID, Boot: uuid.NewString(), Version: c.Version,
+		Server: m.server, Reader: m.mysql, Watcher: m.watcher, Keeper: m.keeper, Clock: clock,
 		ConfigHashes: m.configurer.hashes, Changed: func() { m.loop.Wake() }, Log: log.WithName("reporter"),
 	})
 	m.loop = agent.NewLoop(agent.LoopOptions{
-		Name: c.instance, Instance: m.instance, Server: m.mysql, Watcher: m.watcher, Keeper: m.keeper, Peers: peers,
+		Name: c.Instance, Instance: m.server, Server: m.mysql, Watcher: m.watcher, Keeper: m.keeper, Peers: peers,
 		API: kube, Clock: clock, Stopping: stopping, Source: m.data.source, Publish: m.reporter.Publish, Log: log.WithName("role"),
 	})
 	abandoned, abandon := context.WithCancel(context.Background())
 	m.abandoned = abandoned
 	m.shutdown = agent.NewShutdown(agent.ShutdownOptions{
-		Name: c.instance, Stopping: stopping, Instance: m.instance, Reader: m.mysql, Keeper: m.keeper, Watcher: m.watcher,
+		Name: c.Instance, Stopping: stopping, Instance: m.server, Reader: m.mysql, Keeper: m.keeper, Watcher: m.watcher,
 		Peers: peers, Wake: wake, Abandon: abandon, Log: log.WithName("shutdown"),
 	})
 	return m
@@ -118,7 +114,7 @@ func assemble(c config, kube agent.API, reaper *mysqld.Reaper, log logr.Logger) 
 
 // reloadTLS tells a running server of new certificate files; one that starts reads them by itself.
 func (m *manager) reloadTLS(ctx context.Context) error {
-	if !m.instance.Running() {
+	if !m.server.Running() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -172,14 +168,14 @@ func (m *manager) provision(ctx context.Context) {
 	defer cancel()
 	defer context.AfterFunc(m.abandoned, cancel)()
 	volume, err := provision.Ensure(ctx, provision.Plan{
-		ClusterUID: m.clusterUID, Instance: m.config.instance, Layout: m.paths.layout(),
+		ClusterUID: m.ClusterUID, Instance: m.Instance, Layout: m.Paths.layout(),
 		Origin: m.data.origin, Accounts: m.data.accounts, Database: m.data.database, Donor: m.data.donor,
 		Command: m.configurer.prepare, Reaper: m.reaper, Supervisor: m.supervisor, Server: m.mysql,
-		Progress: m.instance.Progress, Log: m.log.WithName("provision"),
+		Progress: m.server.Progress, Log: m.log.WithName("provision"),
 	})
 	if err == nil {
 		m.volume = volume
-		m.instance.Provisioned()
+		m.server.Provisioned()
 		return
 	}
 	if ctx.Err() != nil {
@@ -190,7 +186,7 @@ func (m *manager) provision(ctx context.Context) {
 		step = refusal.Reason
 	}
 	m.log.Error(err, "provisioning has ended", "reason", step)
-	m.instance.Progress(&protocol.Provision{Step: step, Attempts: 1, LastError: err.Error()})
+	m.server.Progress(&protocol.Provision{Step: step, Attempts: 1, LastError: err.Error()})
 }
 
 func (m *manager) probes() *server.Listener {
@@ -216,7 +212,7 @@ func (m *manager) metrics() *server.Listener {
 
 func (m *manager) control(ctx context.Context) *server.Listener {
 	c := &server.Control{
-		Cluster: m.cluster, Reporter: m.reporter, Settings: m.loop, Refused: agent.ErrRefused, Done: ctx.Done(),
+		Cluster: m.Cluster, Reporter: m.reporter, Settings: m.loop, Refused: agent.ErrRefused, Done: ctx.Done(),
 	}
 	l := m.listener(api.PortControl, c.Handler())
 	l.TLS = m.certificates.ServerTLS()
@@ -225,7 +221,13 @@ func (m *manager) control(ctx context.Context) *server.Listener {
 
 func (m *manager) listener(port int, h http.Handler) *server.Listener {
 	return &server.Listener{
-		Address: net.JoinHostPort("", strconv.Itoa(port)), Handler: h,
-		Errors: errorLog(m.log.WithName(filepath.Base(strconv.Itoa(port)))),
+		Address: net.JoinHostPort(m.Listen, strconv.Itoa(port)), Handler: h,
+		Errors: errorLog(m.log.WithName("http")),
 	}
+}
+
+// errorLog is for what the HTTP servers say of single connections: scanners and clients that go away are no
+// event of the instance.
+func errorLog(log logr.Logger) *stdlog.Logger {
+	return slog.NewLogLogger(logr.ToSlogHandler(log.V(1)), slog.LevelInfo)
 }

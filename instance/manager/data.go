@@ -1,4 +1,4 @@
-package main
+package manager
 
 import (
 	"context"
@@ -30,7 +30,7 @@ func await(ctx context.Context, cluster func() *api.Cluster, want func(*api.Clus
 
 // data answers what provisioning asks of the Cluster and of the mounted Secrets.
 type data struct {
-	config
+	Config
 	cluster func() *api.Cluster
 }
 
@@ -44,7 +44,7 @@ func (d *data) origin(ctx context.Context) (provision.Origin, error) {
 		}
 		t := c.Status.PrimaryTransition
 		switch {
-		case !c.Established() && t != nil && t.Kind == api.TransitionBootstrap && t.To == d.instance:
+		case !c.Established() && t != nil && t.Kind == api.TransitionBootstrap && t.To == d.Instance:
 			origin = provision.InitDB
 		case d.foreignPrimary(c):
 			origin = provision.Join
@@ -57,7 +57,7 @@ func (d *data) origin(ctx context.Context) (provision.Origin, error) {
 }
 
 func (d *data) foreignPrimary(c *api.Cluster) bool {
-	return c != nil && c.Status.CurrentPrimary != "" && c.Status.CurrentPrimary != d.instance
+	return c != nil && c.Status.CurrentPrimary != "" && c.Status.CurrentPrimary != d.Instance
 }
 
 // donor waits until there is a primary to clone.
@@ -76,20 +76,20 @@ func (d *data) source(instance string) (mysql.Source, error) {
 		return mysql.Source{}, err
 	}
 	c := api.Cluster{}
-	c.Namespace = d.namespace
+	c.Namespace = d.Namespace
 	return mysql.Source{
 		Host: c.InstanceHost(instance), Port: api.PortMySQL, User: user, Password: password,
-		CA:   filepath.Join(d.paths.serverTLS, "ca.crt"),
-		Cert: filepath.Join(d.paths.replication, "tls.crt"),
-		Key:  filepath.Join(d.paths.replication, "tls.key"),
+		CA:   filepath.Join(d.Paths.ServerTLS, "ca.crt"),
+		Cert: filepath.Join(d.Paths.Replication, "tls.crt"),
+		Key:  filepath.Join(d.Paths.Replication, "tls.key"),
 	}, nil
 }
 
 func (d *data) account(name string) (user, password string, err error) {
-	if user, err = d.paths.secret(name, api.SecretKeyUsername); err != nil {
+	if user, err = d.Paths.secret(name, api.SecretKeyUsername); err != nil {
 		return "", "", err
 	}
-	password, err = d.paths.secret(name, api.SecretKeyPassword)
+	password, err = d.Paths.secret(name, api.SecretKeyPassword)
 	return user, password, err
 }
 
@@ -99,7 +99,7 @@ func (d *data) accounts(ctx context.Context) (provision.Accounts, error) {
 		return provision.Accounts{}, err
 	}
 	a := provision.Accounts{RootEverywhere: c.Spec.EnableSuperuserAccess, ReplicationSubject: "/CN=" + api.SubjectReplication}
-	if a.Root, err = d.paths.secret("root", api.SecretKeyPassword); err != nil {
+	if a.Root, err = d.Paths.secret("root", api.SecretKeyPassword); err != nil {
 		return a, err
 	}
 	if a.Control.User, a.Control.Password, err = d.account("control"); err != nil {

@@ -1,4 +1,4 @@
-package main
+package manager
 
 import (
 	"context"
@@ -27,7 +27,7 @@ const clusterWait = 10 * time.Second
 
 // configurer writes my.cnf from the present Cluster before each start of the server.
 type configurer struct {
-	config
+	Config
 	reaper  *mysqld.Reaper
 	cluster func() *api.Cluster
 	log     logr.Logger
@@ -39,11 +39,11 @@ type configurer struct {
 	version string
 }
 
-func (c *configurer) file() string { return filepath.Join(c.paths.run, "my.cnf") }
+func (c *configurer) file() string { return filepath.Join(c.Paths.Run, "my.cnf") }
 
 // prepare implements mysqld.SupervisorOptions.Prepare.
 func (c *configurer) prepare(ctx context.Context) (mysqld.Command, error) {
-	command := mysqld.Command{Args: []string{c.paths.mysqld, "--defaults-file=" + c.file()}}
+	command := c.Mysqld("--defaults-file=" + c.file())
 	waitCtx, cancel := context.WithTimeout(ctx, clusterWait)
 	defer cancel()
 	cluster, err := await(waitCtx, c.cluster, func(c *api.Cluster) bool { return c != nil })
@@ -108,14 +108,13 @@ func (c *configurer) render(ctx context.Context, cluster *api.Cluster) (string, 
 func (c *configurer) detect(ctx context.Context) (flavor.Server, error) {
 	var lines []string
 	var mu sync.Mutex
-	p, err := c.reaper.Start(mysqld.Command{
-		Args: []string{c.paths.mysqld, "--no-defaults", "--version"},
-		Output: func(line string) {
-			mu.Lock()
-			lines = append(lines, line)
-			mu.Unlock()
-		},
-	})
+	command := c.Mysqld("--no-defaults", "--version")
+	command.Output = func(line string) {
+		mu.Lock()
+		lines = append(lines, line)
+		mu.Unlock()
+	}
+	p, err := c.reaper.Start(command)
 	if err != nil {
 		return flavor.Server{}, fmt.Errorf("asking the server for its version: %w", err)
 	}
@@ -137,21 +136,21 @@ func (c *configurer) detect(ctx context.Context) (flavor.Server, error) {
 }
 
 func (c *configurer) input(server flavor.Server, cluster *api.Cluster) mycnf.Input {
-	layout, s := c.paths.layout(), &cluster.Spec
-	ordinal, _ := cluster.InstanceOrdinal(c.instance)
+	layout, s := c.Paths.layout(), &cluster.Spec
+	ordinal, _ := cluster.InstanceOrdinal(c.Instance)
 	return mycnf.Input{
-		Server: server, InstanceName: c.instance, ServerID: api.ServerID(ordinal),
-		ReportHost: cluster.InstanceHost(c.instance), Port: api.PortMySQL,
-		DataDir: layout.Data, BinlogDir: layout.Binlog, SocketPath: c.paths.socket(),
-		PidFile: filepath.Join(c.paths.run, "mysqld.pid"), TmpDir: c.paths.tmp,
+		Server: server, InstanceName: c.Instance, ServerID: api.ServerID(ordinal),
+		ReportHost: cluster.InstanceHost(c.Instance), Port: api.PortMySQL,
+		DataDir: layout.Data, BinlogDir: layout.Binlog, SocketPath: c.Paths.socket(),
+		PidFile: filepath.Join(c.Paths.Run, "mysqld.pid"), TmpDir: c.Paths.Tmp,
 		TLS: mycnf.TLS{
-			CA:   filepath.Join(c.paths.serverTLS, "ca.crt"),
-			Cert: filepath.Join(c.paths.serverTLS, "tls.crt"),
-			Key:  filepath.Join(c.paths.serverTLS, "tls.key"),
+			CA:   filepath.Join(c.Paths.ServerTLS, "ca.crt"),
+			Cert: filepath.Join(c.Paths.ServerTLS, "tls.crt"),
+			Key:  filepath.Join(c.Paths.ServerTLS, "tls.key"),
 		},
 		// The number of acknowledgements is set at run time, with the role: changing it needs no restart.
 		SemiSync:     mycnf.SemiSync{Enabled: cluster.SemiSyncEnabled(), TimeoutMillis: s.MySQL.SemiSync.TimeoutMillis, WaitForReplicaCount: 1},
-		BinlogFormat: s.MySQL.BinlogFormat, MemoryLimitBytes: uint64(c.memoryLimit), //nolint:gosec // checked to be positive
+		BinlogFormat: s.MySQL.BinlogFormat, MemoryLimitBytes: c.MemoryLimit,
 		Parameters: s.MySQL.Parameters, AdditionalFiles: s.MySQL.AdditionalConfigFiles,
 	}
 }
