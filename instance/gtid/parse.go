@@ -19,7 +19,7 @@ const (
 // separated by commas, with blanks and line breaks anywhere between the parts, in upper or lower case. A tag applies to
 // the intervals after it, up to the next tag or comma. A source, a tag or a number may occur more than once. Empty
 // elements are skipped, as the server does; an empty text is the empty set. Everything else is an error: an interval
-// that is reversed, open, zero or above 2^63-2, a source without an interval, a MariaDB position.
+// that is reversed, open, zero or above 2^63-2, a source or tag without an interval, a MariaDB position.
 func Parse(text string) (Set, error) {
 	var list []sequence
 	for element := range strings.SplitSeq(text, ",") {
@@ -102,7 +102,7 @@ func joinIntervals(list []interval) []interval {
 	return slices.Clip(joined)
 }
 
-// parseUUID accepts the form with dashes only, as the server does for sets.
+// parseUUID accepts the form with dashes only, the one that servers print.
 func parseUUID(text string) (uuid, error) {
 	var u uuid
 	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
