@@ -51,6 +51,7 @@ type testAPI struct {
 	clock    Clock
 	watches  map[*watch.RaceFreeFakeWatcher]string
 	onUpdate func(*api.Cluster)
+	onLease  func() // before the answer to an update of the Lease
 }
 
 func newTestAPI(clock Clock) *testAPI {
@@ -112,6 +113,9 @@ func (a *testAPI) UpdateLease(ctx context.Context, l *coordinationv1.Lease) (*co
 		return nil, apierrors.NewConflict(schema.GroupResource{Resource: "leases"}, l.Name, errors.New("changed"))
 	}
 	a.storeLease(l)
+	if a.onLease != nil {
+		a.onLease()
+	}
 	if a.lost > 0 {
 		a.lost--
 		return nil, context.DeadlineExceeded

@@ -216,6 +216,11 @@ func (k *Keeper) Release(ctx context.Context, executed *gtid.Set, attempt string
 		return fmt.Errorf("releasing the primary lease: %w", err)
 	}
 	defer k.call.leave()
+	// From here on it is not held, whatever comes of the call: the watch may tell of the release before the
+	// answer does, and that is no loss. A release that fails leaves a lease that can be acquired again.
+	k.mu.Lock()
+	k.holding = false
+	k.mu.Unlock()
 	for {
 		if facts := k.Facts(); !facts.Mine {
 			return nil
@@ -231,7 +236,7 @@ func (k *Keeper) Release(ctx context.Context, executed *gtid.Set, attempt string
 			}
 			l.Annotations[api.AnnotationHandoffGTID] = executed.String()
 			l.Annotations[api.AnnotationHandoffAttempt] = attempt
-		}, func(time.Duration) { k.holding, k.lost, k.fenced = false, false, false })
+		}, func(time.Duration) { k.lost, k.fenced = false, false })
 		if err == nil {
 			k.changed()
 			return nil

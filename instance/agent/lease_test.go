@@ -440,6 +440,45 @@ func TestAReleaseRecordsTheHandoffAndKeepsTheLease(t *testing.T) {
 	})
 }
 
+func TestAReleaseThatIsSeenBeforeItsAnswerIsNoLoss(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newKeeping(t)
+		k.holds()
+		k.api.mu.Lock()
+		k.api.onLease = func() {
+			go k.keeper.observe(k.api.lease.DeepCopy(), 0) // the watch is faster
+			time.Sleep(time.Millisecond)
+		}
+		k.api.mu.Unlock()
+		if err := k.keeper.Release(t.Context(), nil, ""); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if ro, killed, _ := k.fencer.seen(); ro != 0 || killed != 0 {
+			t.Error("fenced because of its own release")
+		}
+	})
+}
+
+func TestAReleaseThatFailedCanBeTakenBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := newKeeping(t)
+		k.holds()
+		k.api.outage(true, false)
+		if err := k.keeper.Release(t.Context(), nil, ""); err == nil {
+			t.Fatal("released without an API server")
+		}
+		if f := k.keeper.Facts(); !f.Mine || f.InForce {
+			t.Errorf("facts %+v", f)
+		}
+		k.api.outage(false, false)
+		if err := k.keeper.Acquire(t.Context()); err != nil || !k.keeper.Facts().InForce {
+			t.Errorf("%v, facts %+v", err, k.keeper.Facts())
+		}
+	})
+}
+
 func TestAReleaseThatMeetsAnotherHolderDoesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := newKeeping(t)

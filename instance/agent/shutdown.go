@@ -36,7 +36,9 @@ type ShutdownOptions struct {
 	Wake func()
 	// Abandon ends provisioning.
 	Abandon func()
-	Log     logr.Logger
+	// Disconnect closes the connections to the server, for good: a server that stops waits seconds for them.
+	Disconnect func()
+	Log        logr.Logger
 }
 
 // Shutdown ends the server in order after a signal: the role goes first, then the server.
@@ -154,6 +156,7 @@ func (s *Shutdown) stopServer(ctx context.Context, readOnly bool) error {
 		s.o.Instance.Kill()
 	}
 	started := time.Now()
+	s.o.Disconnect()
 	if err := s.o.Instance.Stop(ctx); err != nil {
 		return fmt.Errorf("stopping the server: %w", err)
 	}

@@ -25,7 +25,7 @@ func (w *world) stop() *ending {
 	e := &ending{world: w, signals: make(chan os.Signal, 2), ended: make(chan time.Duration, 1)}
 	s := NewShutdown(ShutdownOptions{
 		Name: self, Stopping: w.stopping, Instance: w.instance, Reader: w.server, Keeper: w.keeper, Watcher: w.watcher,
-		Peers: w.peers, Wake: func() { w.wake() }, Abandon: func() {}, Log: discard(),
+		Peers: w.peers, Wake: func() { w.wake() }, Abandon: func() {}, Disconnect: func() {}, Log: discard(),
 	})
 	started := w.clock.Now()
 	go func() {

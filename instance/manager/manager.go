@@ -107,7 +107,7 @@ func assemble(c Config, kube agent.API, reaper *mysqld.Reaper, log logr.Logger) 
 	m.abandoned = abandoned
 	m.shutdown = agent.NewShutdown(agent.ShutdownOptions{
 		Name: c.Instance, Stopping: stopping, Instance: m.server, Reader: m.mysql, Keeper: m.keeper, Watcher: m.watcher,
-		Peers: peers, Wake: wake, Abandon: abandon, Log: log.WithName("shutdown"),
+		Peers: peers, Wake: wake, Abandon: abandon, Disconnect: m.mysql.Close, Log: log.WithName("shutdown"),
 	})
 	return m
 }
@@ -154,7 +154,11 @@ func (m *manager) run(signals <-chan os.Signal) error {
 		}
 		return err
 	})
-	if err := group.Wait(); err != nil {
+	err := group.Wait()
+	if m.volume != nil && m.server.Gone() {
+		m.volume.Release()
+	}
+	if err != nil {
 		return err
 	}
 	m.log.Info("ended")
