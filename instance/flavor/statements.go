@@ -28,7 +28,8 @@ const (
 	OpenForWrites = "SET GLOBAL super_read_only = OFF, GLOBAL read_only = OFF"
 )
 
-// What the server accepts in a replication account, in characters.
+// What the server accepts in a replication account, in bytes of UTF-8. Longer passwords are possible for an account, but
+// no replica could use them.
 const (
 	MaxReplicationUser     = 96
 	MaxReplicationPassword = 32
@@ -90,8 +91,8 @@ func checkText(text string, limit int) error {
 	switch {
 	case text == "":
 		return errors.New("is missing")
-	case utf8.RuneCountInString(text) > limit:
-		return fmt.Errorf("is longer than the %d characters that the server accepts", limit)
+	case len(text) > limit:
+		return fmt.Errorf("is longer than the %d bytes that the server accepts", limit)
 	case !utf8.ValidString(text) || strings.ContainsAny(text, "\x00\r\n"):
 		return errors.New("has a line break or is no UTF-8 text")
 	}

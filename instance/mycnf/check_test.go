@@ -24,7 +24,7 @@ func TestManagedOptionsAreRefusedInEverySpelling(t *testing.T) {
 		"log-error", "skip_networking", "skip-networking", "skip_grant_tables", "skip-grant-tables", "replicate_do_db", "replicate-ignore-table", "binlog_do_db",
 		"slave_skip_errors", "slave-exec-mode", "replica_parallel_type", "slave_preserve_commit_order", "binlog_format", "offline_mode", "group_replication_group_name",
 		"loose-group_replication_start_on_boot", "innodb_force_recovery", "innodb_read_only", "skip-innodb", "chroot", "initialize", "initialize-insecure",
-		"initialize_ins", "help", "defaults_file", "defaults-extra-file", "clone", "plugin_clone", "terminology_use_previous", "tc_heuristic_recover",
+		"initialize_ins", "help", "defaults_file", "defaults-extra-file", "clone", "plugin_clone", "terminology_use_previous", "performance_schema", "skip-performance-schema", "tc_heuristic_recover",
 	} {
 		problems := mycnf.Check(map[string]string{key: "1"})
 		if len(problems) != 1 {
@@ -43,7 +43,7 @@ func TestOtherOptionsAreTheUsers(t *testing.T) {
 		"max_connections": "200", "innodb_buffer_pool_size": "1G", "skip_name_resolve": "ON", "loose-audit_log_format": "JSON", "log_bin_trust_function_creators": "ON",
 		"binlog_expire_logs_seconds": "3600", "replica_parallel_workers": "8", "slave_compressed_protocol": "ON", "sync_binlog": "0", "sync_relay_log": "0",
 		"innodb_flush_log_at_trx_commit": "2", "tls_version": "TLSv1.3", "validate_password.policy": "STRONG", "log_error_verbosity": "3", "read_buffer_size": "1M",
-		"sql_mode": "", "init_connect": "SET @a = 1", "slow_query_log": "ON", "port_open_timeout": "1", "admin_port": "33062", "performance_schema": "ON",
+		"sql_mode": "", "init_connect": "SET @a = 1", "slow_query_log": "ON", "port_open_timeout": "1", "admin_port": "33062", "performance_schema_digests_size": "100",
 		"event_scheduler": "OFF", "replica_net_timeout": "4", "innodb_doublewrite": "OFF", "require_secure_transport": "ON", "user_statistics": "1",
 	}
 	if problems := mycnf.Check(parameters); len(problems) != 0 {

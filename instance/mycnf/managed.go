@@ -105,6 +105,7 @@ var managed = []rule{
 	{name: "plugin_load", reason: plugins, remedy: "use INSTALL PLUGIN or INSTALL COMPONENT on the primary"},
 	{name: "plugin_load_add", reason: plugins, remedy: "use INSTALL PLUGIN or INSTALL COMPONENT on the primary"},
 	{name: "clone", reason: "new instances are made with the clone plugin", remedy: leaveOut},
+	{name: "performance_schema", reason: "without it nobody could tell whether a clone of a new instance is complete", remedy: "remove it; to save memory set the performance_schema_* sizes"},
 	{name: "innodb", reason: "the operator relies on InnoDB", remedy: leaveOut},
 	{name: "terminology_use_previous", reason: "the instance manager reads today's names", remedy: leaveOut},
 

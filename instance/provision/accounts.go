@@ -34,8 +34,8 @@ func (a Accounts) validate() error {
 			return err
 		}
 	}
-	if utf8.RuneCountInString(a.Replication.Password) > flavor.MaxReplicationPassword {
-		return fmt.Errorf("the password of %s has more than the %d characters that replication accepts", a.Replication.User, flavor.MaxReplicationPassword)
+	if len(a.Replication.Password) > flavor.MaxReplicationPassword {
+		return fmt.Errorf("the password of %s has more than the %d bytes that replication accepts", a.Replication.User, flavor.MaxReplicationPassword)
 	}
 	return nil
 }
