@@ -162,73 +162,92 @@ func TestARealServerStartsReadOnlyWhateverWasPersisted(t *testing.T) {
 		in.MemoryLimitBytes, in.Port = 0, 13799
 		delete(in.Parameters, "init_connect")
 	})
-	// No plugins are loaded while a server initialises, so their options are not known then.
-	s.in.SemiSync.Enabled = false
-	if cmd, stderr := s.mysqld(t, "--initialize-insecure", "--innodb-redo-log-capacity=32M"); cmd.Run() != nil {
-		t.Fatalf("initialising: %s", stderr)
-	}
-	s.in.SemiSync.Enabled = true
+	s.initialise(t)
 	const question = `SELECT CONCAT_WS(' ', @@super_read_only, @@read_only, @@skip_replica_start, @@relay_log_recovery, @@gtid_mode, @@server_id, @@report_host, @@replica_net_timeout,
 		@@rpl_semi_sync_source_enabled, @@rpl_semi_sync_replica_enabled, @@rpl_semi_sync_source_timeout, @@rpl_semi_sync_source_wait_point, @@sync_relay_log, @@binlog_format,
 		@@innodb_io_capacity, @@max_connections, (SELECT COUNT(*) FROM information_schema.plugins
 			WHERE plugin_name IN ('clone', 'rpl_semi_sync_source', 'rpl_semi_sync_replica') AND plugin_status = 'ACTIVE'))`
 	const want = "1 1 1 0 ON 2 c1-2.db.svc 10 0 0 3600000 AFTER_SYNC 1 MIXED 1000 500 3"
 	for _, start := range []string{"first", "second"} {
-		stop := s.start(t)
+		server := s.start(t)
 		if got := s.query(t, question); got != want {
 			t.Errorf("%s start:\n got %s\nwant %s", start, got, want)
 		}
 		s.query(t, "SET PERSIST super_read_only = OFF; SET PERSIST read_only = OFF; SET PERSIST rpl_semi_sync_source_enabled = ON")
-		stop()
+		server.stop(t)
 	}
 	if persisted, err := os.ReadFile(s.in.DataDir + "/mysqld-auto.cnf"); err != nil || !bytes.Contains(persisted, []byte("super_read_only")) {
 		t.Errorf("nothing was persisted, so the second start shows nothing: %v", err)
 	}
 }
 
-// start returns a function that stops the server cleanly.
-func (s *realServer) start(t *testing.T) (stop func()) {
+// running is a server that a test has started. It is killed at the end of the test at the latest.
+type running struct {
+	cmd    *exec.Cmd
+	stderr *bytes.Buffer
+	exited chan error
+}
+
+// start returns when the server answers.
+func (s *realServer) start(t *testing.T) *running {
 	t.Helper()
 	cmd, stderr := s.mysqld(t, "--innodb-redo-log-capacity=32M", "--innodb-buffer-pool-size=64M")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	exited := make(chan error, 1)
-	go func() { exited <- cmd.Wait() }()
-	kill := func() {
-		_ = cmd.Process.Kill()
-		<-exited
-	}
-	for deadline := time.After(60 * time.Second); ; {
-		if s.client("SELECT 1").Run() == nil {
-			break
-		}
+	r := &running{cmd, stderr, make(chan error, 1)}
+	go func() {
+		r.exited <- cmd.Wait()
+		close(r.exited)
+	}()
+	t.Cleanup(r.kill)
+	for deadline := time.After(60 * time.Second); s.client("SELECT 1").Run() != nil; {
 		select {
-		case err := <-exited:
+		case err := <-r.exited:
 			t.Fatalf("the server ended: %v\n%s", err, stderr)
 		case <-deadline:
-			kill()
+			r.kill()
 			t.Fatalf("the server does not answer\n%s", stderr)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-	return func() {
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Error(err)
-		}
-		select {
-		case err := <-exited:
-			if err != nil {
-				t.Errorf("the server ended: %v\n%s", err, stderr)
-			}
-		case <-time.After(60 * time.Second):
-			kill()
-			t.Error("the server does not stop")
-		}
-		if !strings.Contains(stderr.String(), "ready for connections") {
-			t.Errorf("the error log does not go to standard error:\n%s", stderr)
-		}
+	return r
+}
+
+func (r *running) kill() {
+	_ = r.cmd.Process.Kill()
+	for range r.exited { // until it is closed
 	}
+}
+
+func (r *running) stop(t *testing.T) {
+	t.Helper()
+	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Error(err)
+	}
+	select {
+	case err := <-r.exited:
+		if err != nil {
+			t.Errorf("the server ended: %v\n%s", err, r.stderr)
+		}
+	case <-time.After(60 * time.Second):
+		t.Error("the server does not stop")
+		r.kill()
+	}
+	if !strings.Contains(r.stderr.String(), "ready for connections") {
+		t.Errorf("the error log does not go to standard error:\n%s", r.stderr)
+	}
+}
+
+// initialise makes an empty server. No plugins are loaded meanwhile, so their options are not known.
+func (s *realServer) initialise(t *testing.T) {
+	t.Helper()
+	configured := s.in.SemiSync.Enabled
+	s.in.SemiSync.Enabled = false
+	if cmd, stderr := s.mysqld(t, "--initialize-insecure", "--innodb-redo-log-capacity=32M"); cmd.Run() != nil {
+		t.Fatalf("initialising: %s", stderr)
+	}
+	s.in.SemiSync.Enabled = configured
 }
 
 func (s *realServer) client(statement string) *exec.Cmd {
@@ -242,4 +261,39 @@ func (s *realServer) query(t *testing.T, statement string) string {
 		t.Fatalf("%s: %v: %s", statement, err, out)
 	}
 	return strings.TrimSpace(string(out))
+}
+
+// TestWhatAReplicaReceivedSurvivesACrash kills a replica that has received transactions and not applied them, and takes
+// the source away for good.
+func TestWhatAReplicaReceivedSurvivesACrash(t *testing.T) {
+	at := func(id uint32) func(*mycnf.Input) {
+		return func(in *mycnf.Input) { in.ServerID, in.Port = id, 13800+uint16(id) }
+	}
+	one, two := newRealServer(t, semiSync, at(1)), newRealServer(t, semiSync, at(2))
+	one.initialise(t)
+	two.initialise(t)
+	source, replica := one.start(t), two.start(t)
+	one.query(t, `SET GLOBAL super_read_only = OFF, GLOBAL read_only = OFF; CREATE USER r IDENTIFIED BY 'r'; GRANT REPLICATION SLAVE ON *.* TO r; CREATE TABLE mysql.t (i INT)`)
+	two.query(t, `CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = 13801, SOURCE_USER = 'r', SOURCE_PASSWORD = 'r', SOURCE_AUTO_POSITION = 1,
+		GET_SOURCE_PUBLIC_KEY = 1, SOURCE_CONNECT_RETRY = 1`)
+	two.query(t, "SET GLOBAL rpl_semi_sync_replica_enabled = ON; START REPLICA")
+	one.query(t, "SET GLOBAL rpl_semi_sync_source_enabled = ON; INSERT INTO mysql.t VALUES (1)") // ends when it is acknowledged
+	two.query(t, "STOP REPLICA SQL_THREAD")
+	for i := range 20 {
+		one.query(t, fmt.Sprintf("INSERT INTO mysql.t VALUES (%d)", i+2))
+	}
+	history := one.query(t, "SELECT @@GLOBAL.gtid_executed")
+	if two.query(t, "SELECT @@GLOBAL.gtid_executed") == history {
+		t.Fatal("the replica has applied everything, so a crash shows nothing")
+	}
+	replica.kill()
+	source.kill()
+	two.start(t)
+	two.query(t, "START REPLICA SQL_THREAD")
+	if got := two.query(t, "SELECT WAIT_FOR_EXECUTED_GTID_SET('"+history+"', 30)"); got != "0" {
+		t.Errorf("of %s the replica has applied %s, waiting gave %s:\n%s", history, two.query(t, "SELECT @@GLOBAL.gtid_executed"), got, two.query(t, "SHOW REPLICA STATUS"))
+	}
+	if got := two.query(t, "SELECT COUNT(*) FROM mysql.t"); got != "21" {
+		t.Errorf("%s rows, want 21", got)
+	}
 }
