@@ -125,8 +125,8 @@ func (s *Server) releaseWaiters(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	s.o.Log.Info("commits still wait for acknowledgements and no client can be answered: letting them go", "waiting", m.SemiSync.Waiting)
-	if err := s.short(ctx, "ending the wait for acknowledgements", flavor.SetGlobal(dialect.SemiSync.SourceEnabled, "OFF")); err != nil {
-		return false, err
+	if _, err := s.reader.ExecContext(ctx, flavor.SetGlobal(dialect.SemiSync.SourceEnabled, "OFF")); err != nil {
+		return false, fmt.Errorf("ending the wait for acknowledgements: %w", err)
 	}
 	return true, nil
 }

@@ -198,3 +198,20 @@ func TestAStepDownThatDoesNotSucceedLeavesNothingBehind(t *testing.T) {
 		t.Errorf("the failed step-down took effect later: %+v", m)
 	}
 }
+
+func TestTheStepDownSucceedsWhereClientsUseAllConnections(t *testing.T) {
+	s := mysqltest.Start(t, "alone", mysqltest.Options{Parameters: map[string]string{"max_connections": "20"}})
+	must(t, s.SQL.OpenWrites(t.Context()))
+	s.Exec(t, "CREATE DATABASE app", "CREATE USER client@'%' IDENTIFIED BY 'x'", "GRANT ALL ON app.* TO client@'%'")
+	read(t, s)
+	db := s.Client(t, "client", "x")
+	for refused := false; !refused; {
+		_, err := db.Conn(t.Context())
+		refused = err != nil
+	}
+	// The one connection that is kept for administrators is used as well.
+	root, err := s.DB(t).Conn(t.Context())
+	must(t, err)
+	defer root.Close()
+	must(t, s.SQL.Demote(t.Context(), demoteNow))
+}

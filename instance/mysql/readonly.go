@@ -68,6 +68,6 @@ func (s *Server) confirmReadOnly(ctx context.Context) error {
 func (s *Server) readOnly(ctx context.Context) (readOnly, superReadOnly bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
 	defer cancel()
-	err = s.db.QueryRowContext(ctx, "SELECT @@global.read_only, @@global.super_read_only").Scan(&readOnly, &superReadOnly)
+	err = s.reader.QueryRowContext(ctx, "SELECT @@global.read_only, @@global.super_read_only").Scan(&readOnly, &superReadOnly)
 	return readOnly, superReadOnly, err
 }

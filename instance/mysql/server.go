@@ -44,9 +44,12 @@ type Options struct {
 // Server is one mysqld, reached through its socket. It may be used by several goroutines at once, and
 // whether or not the server runs.
 type Server struct {
-	o      Options
-	db     *sql.DB
-	reader *sql.DB // takes several statements at once; only constant text is sent there
+	o  Options
+	db *sql.DB
+	// reader takes several statements at once, so only text of our own is sent there. All that a step-down
+	// needs besides its one waiting statement goes this way: where clients have used up all connections,
+	// there is one idle in each pool.
+	reader *sql.DB
 	beats  beats
 
 	// opening is held while writes are being opened.

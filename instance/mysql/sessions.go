@@ -27,7 +27,7 @@ func (c session) killed() bool { return c.command == "Killed" }
 func (s *Server) sessions(ctx context.Context) ([]session, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
 	defer cancel()
-	rows, err := s.db.QueryContext(ctx, "SHOW PROCESSLIST")
+	rows, err := s.reader.QueryContext(ctx, "SHOW PROCESSLIST")
 	if err != nil {
 		return nil, fmt.Errorf("reading the process list: %w", err)
 	}
@@ -80,11 +80,13 @@ func highest(list []session) uint64 {
 }
 
 func (s *Server) kill(ctx context.Context, id uint64) error {
-	err := s.short(ctx, "killing a session", "KILL "+strconv.FormatUint(id, 10))
-	if number(err) == errUnknownThread {
-		return nil
+	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
+	defer cancel()
+	_, err := s.reader.ExecContext(ctx, "KILL "+strconv.FormatUint(id, 10))
+	if err != nil && number(err) != errUnknownThread {
+		return fmt.Errorf("killing a session: %w", err)
 	}
-	return err
+	return nil
 }
 
 func (s *Server) killAll(ctx context.Context, list []session) error {

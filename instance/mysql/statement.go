@@ -13,11 +13,9 @@ import (
 
 // Error numbers of the server that a caller here has to know.
 const (
-	errSyntax           = 1064
-	errUnknownThread    = 1094
-	errUnknownVariable  = 1193
-	errRestartFailed    = 3707 // after CLONE: shut down, to be started by somebody else
-	errChannelNotExists = 3074
+	errSyntax        = 1064
+	errUnknownThread = 1094
+	errRestartFailed = 3707 // after CLONE: shut down, to be started by somebody else
 )
 
 // Execute runs one statement. Its text is in no error.

@@ -1,0 +1,345 @@
+package provision_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+
+	"cnmsql.co/operator/instance/internal/mysqltest"
+	"cnmsql.co/operator/instance/mysql"
+	"cnmsql.co/operator/instance/mysqld"
+	"cnmsql.co/operator/instance/protocol"
+	"cnmsql.co/operator/instance/provision"
+)
+
+const patience = 60 * time.Second
+
+// steps collects what a provisioning tells.
+type steps struct {
+	mu   sync.Mutex
+	list []protocol.Provision
+	done bool
+}
+
+func (s *steps) take(p *protocol.Provision) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p == nil {
+		s.done = true
+		return
+	}
+	s.list = append(s.list, *p)
+}
+
+// names are the steps without repetitions.
+func (s *steps) names() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []string
+	for _, p := range s.list {
+		out = append(out, p.Step)
+	}
+	return slices.Compact(out)
+}
+
+func (s *steps) last() protocol.Provision {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.list) == 0 {
+		return protocol.Provision{}
+	}
+	return s.list[len(s.list)-1]
+}
+
+// plan is of the first instance of a Cluster.
+func plan(t testing.TB, s *mysqltest.Server) (provision.Plan, *steps) {
+	told := &steps{}
+	return provision.Plan{
+		ClusterUID: "cluster", Instance: s.Name, Layout: s.Layout,
+		Origin:   func(context.Context) (provision.Origin, error) { return provision.InitDB, nil },
+		Accounts: func(context.Context) (provision.Accounts, error) { return mysqltest.Accounts, nil },
+		Database: func(context.Context) (provision.Database, error) {
+			return provision.Database{Name: "my_app", Owner: provision.Account{User: "owner", Password: `o'w"n\er;é`}}, nil
+		},
+		Donor:      func(context.Context) (mysql.Source, error) { return mysql.Source{}, errors.New("no donor") },
+		Command:    func(context.Context) (mysqld.Command, error) { return s.Command(), nil },
+		Reaper:     s.Reaper,
+		Supervisor: s.Supervisor, Server: s.SQL,
+		Progress:     told.take,
+		Log:          mysqltest.Log(t, s.Name),
+		FirstBackoff: 50 * time.Millisecond,
+	}, told
+}
+
+func ensure(t testing.TB, p provision.Plan) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	v, err := provision.Ensure(ctx, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(v.Release)
+}
+
+func read(t testing.TB, s *mysqltest.Server) *protocol.MySQL {
+	t.Helper()
+	m, err := s.SQL.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func stage(t testing.TB, s *mysqltest.Server) provision.Stage {
+	t.Helper()
+	st, err := provision.ReadState(s.Layout.State)
+	if err != nil || st == nil {
+		t.Fatalf("no state: %v", err)
+	}
+	return st.Stage
+}
+
+func TestTheFirstInstanceIsInitialised(t *testing.T) {
+	s := mysqltest.New(t, "c1-1", mysqltest.Options{})
+	if err := os.MkdirAll(filepath.Join(s.Layout.Data, "lost+found"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p, told := plan(t, s)
+	content, err := p.Database(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	content.CharacterSet, content.Collation = "utf8mb4", "utf8mb4_bin"
+	content.PostInitSQL = []string{"CREATE TABLE my_app.t (id INT PRIMARY KEY, who VARCHAR(99))", `INSERT INTO my_app.t VALUES (1, CURRENT_USER()), (2, "quotes;")`}
+	p.Database = func(context.Context) (provision.Database, error) { return content, nil }
+
+	began := time.Now()
+	v, err := provision.Ensure(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("initialised and running after %v", time.Since(began))
+	if stage(t, s) != provision.Complete || !told.done {
+		t.Errorf("the volume is %s, told %v", stage(t, s), told.names())
+	}
+	m := read(t, s)
+	if m.Writable() || !m.SuperReadOnly {
+		t.Error("the new server is writable")
+	}
+	// The database, its owner, the right and two statements; none of the accounts every server has.
+	if n := m.Executed.Count(); n != 5 || !m.Executed.Equal(m.Executed.BySource(m.ServerUUID)) {
+		t.Errorf("executed %s", m.Executed)
+	}
+	for query, want := range map[string]string{
+		"SELECT GROUP_CONCAT(who ORDER BY id) FROM my_app.t":                                                            "root@localhost,quotes;",
+		"SELECT DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'my_app'":                   "utf8mb4_bin",
+		"SELECT COUNT(*) FROM mysql.user WHERE user = 'root'":                                                           "1",
+		"SELECT COUNT(*) FROM mysql.user WHERE authentication_string = '' AND account_locked = 'N'":                     "0",
+		"SELECT COUNT(*) > 100 FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'performance_schema'":                "1",
+		"SELECT db FROM mysql.db WHERE user = 'owner'":                                                                  `my\_app`,
+		"SELECT @@performance_schema":                                                                                   "1",
+		"SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME LIKE '%lost%'":                              "0",
+		"SELECT @@innodb_flush_method <> 'nosync' AND @@innodb_doublewrite = 'ON'":                                      "1",
+		"SELECT ssl_type FROM mysql.user WHERE user = 'cnmsql_replication' AND x509_subject = '/CN=cnmsql-replication'": "SPECIFIED",
+	} {
+		if got := s.Query(t, query); got != want {
+			t.Errorf("%s: %q, want %q", query, got, want)
+		}
+	}
+	owner := s.Client(t, content.Owner.User, content.Owner.Password)
+	if _, err := owner.ExecContext(t.Context(), "SELECT * FROM my_app.t"); err != nil {
+		t.Errorf("the owner: %v", err)
+	}
+	left, err := filepath.Glob(filepath.Join(s.Dir, "*.initialise"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+
+	t.Run("a second start leaves the data alone", func(t *testing.T) {
+		if err := s.Supervisor.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		v.Release()
+		p, _ := plan(t, s)
+		p.Origin = func(context.Context) (provision.Origin, error) {
+			t.Error("asked where complete data come from")
+			return "", nil
+		}
+		ensure(t, p)
+		s.Run(t)
+		if again := read(t, s); !again.Executed.Equal(m.Executed) || again.ServerUUID != m.ServerUUID {
+			t.Errorf("executed %s, then %s", m.Executed, again.Executed)
+		}
+	})
+}
+
+func TestAnInitialisationThatWasCutShortIsDoneAgain(t *testing.T) {
+	g := gomega.NewWithT(t)
+	s := mysqltest.New(t, "c1-1", mysqltest.Options{})
+	p, _ := plan(t, s)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := provision.Ensure(ctx, p)
+		done <- err
+	}()
+	g.Eventually(filepath.Join(s.Layout.Data, "mysql.ibd")).WithTimeout(patience).Should(gomega.BeAnExistingFile())
+	cancel()
+	g.Expect(<-done).To(gomega.MatchError(context.Canceled))
+	g.Expect(stage(t, s)).To(gomega.Equal(provision.Initialising))
+	g.Expect(os.WriteFile(filepath.Join(s.Layout.Binlog, "binlog.000001"), []byte("rest"), 0o600)).To(gomega.Succeed())
+
+	ensure(t, p)
+	g.Expect(read(t, s).Executed.Count()).To(gomega.BeEquivalentTo(3))
+}
+
+func TestContentThatCannotBeMadeIsTriedAgainFromTheBeginning(t *testing.T) {
+	g := gomega.NewWithT(t)
+	s := mysqltest.New(t, "c1-1", mysqltest.Options{})
+	p, told := plan(t, s)
+	var mu sync.Mutex
+	statement := "CREATE GARBAGE 'secret'"
+	p.Database = func(context.Context) (provision.Database, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return provision.Database{Name: "app", PostInitSQL: []string{"DO 1", statement}}, nil
+	}
+	done := make(chan error, 1)
+	go func() {
+		v, err := provision.Ensure(context.Background(), p)
+		if err == nil {
+			v.Release()
+		}
+		done <- err
+	}()
+	g.Eventually(func() string { return told.last().LastError }).WithTimeout(patience).Should(gomega.ContainSubstring("statement 2 of postInitSQL"))
+	g.Expect(told.last().LastError).NotTo(gomega.ContainSubstring("secret"))
+	g.Expect(told.last().Attempts).To(gomega.BeEquivalentTo(1))
+	g.Expect(stage(t, s)).To(gomega.Equal(provision.Initialising))
+	mu.Lock()
+	statement = "CREATE TABLE app.t (id INT)"
+	mu.Unlock()
+	g.Expect(<-done).To(gomega.Succeed())
+	g.Expect(s.Query(t, "SELECT COUNT(*) FROM app.t")).To(gomega.Equal("0"))
+}
+
+func TestForeignDataAreRefusedAndNotTouched(t *testing.T) {
+	s := mysqltest.New(t, "c1-1", mysqltest.Options{})
+	file := filepath.Join(s.Layout.Data, "precious")
+	if err := errors.Join(os.MkdirAll(s.Layout.Data, 0o700), os.WriteFile(file, []byte("data"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	p, told := plan(t, s)
+	for _, state := range []*provision.State{
+		nil,
+		{ClusterUID: "another", Instance: "c1-1", Stage: provision.Initialising},
+		{ClusterUID: "cluster", Instance: "c1-2", Stage: provision.Complete},
+	} {
+		if state != nil {
+			if err := provision.WriteState(s.Layout.State, *state); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := provision.Ensure(t.Context(), p)
+		var refusal *provision.Refusal
+		if !errors.As(err, &refusal) || told.last().LastError != refusal.Message {
+			t.Errorf("%+v: %v, told %+v", state, err, told.last())
+		}
+		if b, err := os.ReadFile(file); err != nil || string(b) != "data" {
+			t.Errorf("%+v: the data are %q, %v", state, b, err)
+		}
+	}
+}
+
+func TestAJoinerIsACloneOfThePrimary(t *testing.T) {
+	g := gomega.NewWithT(t)
+	pki := mysqltest.NewPKI(t)
+	primary := mysqltest.Start(t, "c1-1", mysqltest.Options{PKI: pki})
+	if err := primary.SQL.OpenWrites(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	primary.Exec(t, "CREATE DATABASE app", "CREATE TABLE app.t (id INT PRIMARY KEY)", "INSERT INTO app.t VALUES (1), (2)")
+	donor := primary.Source(pki.Issue(t, "cnmsql-replication"))
+
+	s := mysqltest.New(t, "c1-2", mysqltest.Options{PKI: pki})
+	p, told := plan(t, s)
+	p.Origin = func(context.Context) (provision.Origin, error) { return provision.Join, nil }
+	wrong := donor
+	wrong.Password = "wrong"
+	asked, commands := 0, 0
+	p.Donor = func(context.Context) (mysql.Source, error) {
+		if asked++; asked == 1 {
+			return wrong, nil
+		}
+		return donor, nil
+	}
+	p.Command = func(context.Context) (mysqld.Command, error) {
+		commands++
+		return s.Command(), nil
+	}
+
+	began := time.Now()
+	ensure(t, p)
+	t.Logf("joined after %v, by way of %v", time.Since(began), told.names())
+	if asked != 2 || commands != 1 {
+		t.Errorf("%d donors, %d initialisations: a refused login needs no new server", asked, commands)
+	}
+	first := read(t, s)
+	donated := read(t, primary)
+	if !first.Executed.Equal(donated.Executed) || first.ServerUUID == donated.ServerUUID || first.Writable() {
+		t.Errorf("the clone: %+v\nthe primary: %+v", first, donated)
+	}
+	if stage(t, s) != provision.Complete || !slices.Contains(told.names(), "cloning") || !told.done {
+		t.Errorf("the volume is %s, told %v", stage(t, s), told.names())
+	}
+	if st := s.Supervisor.State(); st.Restarts != 0 {
+		t.Errorf("the restart of the clone counts as a failure: %+v", st)
+	}
+	follows := func() {
+		t.Helper()
+		primary.Exec(t, fmt.Sprintf("INSERT INTO app.t SELECT MAX(id) + 1 FROM app.t"))
+		want := read(t, primary).Executed
+		if err := s.SQL.Follow(t.Context(), donor); err != nil {
+			t.Fatal(err)
+		}
+		g.Eventually(func() bool { return read(t, s).Executed.Contains(want) }).WithTimeout(patience).Should(gomega.BeTrue())
+	}
+	follows()
+
+	t.Run("a clone that was cut short is done again, as another server", func(t *testing.T) {
+		if err := s.Supervisor.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		state := provision.State{ClusterUID: "cluster", Instance: "c1-2", Stage: provision.Joining}
+		if err := errors.Join(provision.WriteState(s.Layout.State, state), os.Remove(filepath.Join(s.Layout.State, "lock"))); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		p.Progress = func(w *protocol.Provision) {
+			if w != nil && w.Step == "cloning" {
+				cancel()
+			}
+		}
+		if _, err := provision.Ensure(ctx, p); !errors.Is(err, context.Canceled) {
+			t.Fatalf("cut short: %v", err)
+		}
+		if st := s.Supervisor.State(); st.Pid != 0 {
+			t.Errorf("a server is left behind: %+v", st)
+		}
+		p.Progress = told.take
+		ensure(t, p)
+		if again := read(t, s); again.ServerUUID == first.ServerUUID || again.ServerUUID == donated.ServerUUID {
+			t.Errorf("server_uuid %s, before %s, of the primary %s", again.ServerUUID, first.ServerUUID, donated.ServerUUID)
+		}
+		follows()
+	})
+}
