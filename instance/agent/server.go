@@ -66,6 +66,8 @@ type Instance struct {
 	// turn is held while the keeping is ended or begun anew.
 	turn    sync.Mutex
 	stopped bool
+	// leaving is set when nothing is to be asked of the server any more.
+	leaving bool
 }
 
 // NewInstance is an instance that is not provisioned; changed is called after each progress of that.
@@ -87,6 +89,13 @@ func (i *Instance) Provisioned() {
 	i.ready, i.making = true, nil
 	i.mu.Unlock()
 	i.changed()
+}
+
+// leave makes the server count as not running: its connections are about to be closed.
+func (i *Instance) leave() {
+	i.mu.Lock()
+	i.leaving = true
+	i.mu.Unlock()
 }
 
 // Stop ends the server cleanly and for good, and kills it when ctx ends first.
@@ -122,7 +131,7 @@ func (i *Instance) Retry() {
 // Running tells that the server accepts connections and its data are complete.
 func (i *Instance) Running() bool {
 	i.mu.Lock()
-	ready := i.ready
+	ready := i.ready && !i.leaving
 	i.mu.Unlock()
 	return ready && i.State().Server == protocol.ServerRunning
 }

@@ -156,6 +156,7 @@ func (s *Shutdown) stopServer(ctx context.Context, readOnly bool) error {
 		s.o.Instance.Kill()
 	}
 	started := time.Now()
+	s.o.Instance.leave()
 	s.o.Disconnect()
 	if err := s.o.Instance.Stop(ctx); err != nil {
 		return fmt.Errorf("stopping the server: %w", err)
