@@ -1,0 +1,133 @@
+package topology
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/controllers/internal/apply"
+	"cnmsql.co/operator/controllers/objects"
+	"cnmsql.co/operator/controllers/topology/core"
+)
+
+// act carries out actions in order, up to the first that fails. committed tells that the API server has
+// just accepted a write to the very Cluster that was read.
+func (r *Reconciler) act(ctx context.Context, read *api.Cluster, actions []core.Action, committed bool) error {
+	if !committed {
+		if err := r.proveFresh(ctx, read); err != nil {
+			return err
+		}
+	}
+	c := read.DeepCopy()
+	c.Default()
+	for _, a := range actions {
+		if err := r.do(ctx, c, a); err != nil {
+			return fmt.Errorf("%s %s: %w", a.Kind, a.Instance, err)
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) do(ctx context.Context, c *api.Cluster, a core.Action) error {
+	switch a.Kind {
+	case core.CreateVolumes:
+		for _, claim := range objects.PVCs(c, a.Instance) {
+			if err := r.create(ctx, c, claim); err != nil {
+				return err
+			}
+		}
+		return nil
+	case core.CreatePod:
+		return r.create(ctx, c, objects.Pod(c, a.Instance, r.Objects))
+	case core.DeletePod:
+		return r.deletePod(ctx, c, a)
+	case core.LabelPod:
+		return r.labelPod(ctx, c, a)
+	}
+	return fmt.Errorf("there is no action %q", a.Kind)
+}
+
+// create makes an object. One of its name that is there already is right if it is the Cluster's.
+func (r *Reconciler) create(ctx context.Context, c *api.Cluster, o client.Object) error {
+	err := r.Client.Create(ctx, o, client.FieldOwner(Manager))
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	gvk, err := apiutil.GVKForObject(o, r.Client.Scheme())
+	if err != nil {
+		return err
+	}
+	there := &metav1.PartialObjectMetadata{}
+	there.SetGroupVersionKind(gvk)
+	err = r.Live.Get(ctx, client.ObjectKeyFromObject(o), there)
+	if apierrors.IsNotFound(err) {
+		return errStale
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s %s: %w", gvk.Kind, o.GetName(), err)
+	}
+	if !metav1.IsControlledBy(there, c) {
+		return &apply.ForeignError{Kind: gvk.Kind, Name: o.GetName()}
+	}
+	return nil
+}
+
+// deletePod deletes the Pod that was meant. Another one of its name is left alone.
+func (r *Reconciler) deletePod(ctx context.Context, c *api.Cluster, a core.Action) error {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: a.Instance}}
+	uid := types.UID(a.PodUID)
+	err := r.Client.Delete(ctx, pod, client.Preconditions{UID: &uid})
+	return client.IgnoreNotFound(err)
+}
+
+// labelPod shows a role on the Pod that was meant, as it was read.
+func (r *Reconciler) labelPod(ctx context.Context, c *api.Cluster, a core.Action) error {
+	pod := &corev1.Pod{}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: a.Instance}, pod)
+	if apierrors.IsNotFound(err) || err == nil && string(pod.UID) != a.PodUID {
+		return errStale
+	}
+	if err != nil {
+		return err
+	}
+	if a.Role == api.RolePrimary {
+		if err := r.noOtherPrimary(ctx, c, a.Instance); err != nil {
+			return err
+		}
+	}
+	before := pod.DeepCopy()
+	if pod.Labels == nil {
+		pod.Labels = map[string]string{}
+	}
+	pod.Labels[api.LabelRole] = a.Role
+	if a.Role == "" {
+		delete(pod.Labels, api.LabelRole)
+	}
+	pod.Labels[api.LabelRoutable] = strconv.FormatBool(a.Routable)
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	return r.Client.Patch(ctx, pod, patch, client.FieldOwner(Manager))
+}
+
+// noOtherPrimary asks the API server itself: the cache may not show yet what was labelled a moment ago.
+func (r *Reconciler) noOtherPrimary(ctx context.Context, c *api.Cluster, instance string) error {
+	pods := &corev1.PodList{}
+	err := r.Live.List(ctx, pods, client.InNamespace(c.Namespace),
+		client.MatchingLabels{api.LabelCluster: c.Name, api.LabelRole: api.RolePrimary})
+	if err != nil {
+		return fmt.Errorf("looking for the primary's label: %w", err)
+	}
+	for i := range pods.Items {
+		if pods.Items[i].Name != instance {
+			return fmt.Errorf("%s still carries the primary's label: %w", pods.Items[i].Name, errStale)
+		}
+	}
+	return nil
+}

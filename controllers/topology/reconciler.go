@@ -1,0 +1,172 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/controllers/internal/apply"
+	"cnmsql.co/operator/controllers/internal/observer"
+	"cnmsql.co/operator/controllers/internal/scope"
+	"cnmsql.co/operator/controllers/objects"
+	"cnmsql.co/operator/controllers/topology/core"
+	"cnmsql.co/operator/instance/protocol"
+)
+
+// +kubebuilder:rbac:groups=mysql.cnmsql.co,resources=clusters,verbs=get;list;watch
+// +kubebuilder:rbac:groups=mysql.cnmsql.co,resources=clusters/status,verbs=patch
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch;create
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;list;watch
+// +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses,verbs=list
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Manager is the field manager of everything that this package writes.
+const Manager = "cnmsql-topology"
+
+// soon is how long to wait before looking again when what was read turned out to be stale.
+const soon = 100 * time.Millisecond
+
+// errStale says that something was not as it was read; nothing more is done in this pass.
+var errStale = errors.New("what was read is not the present state")
+
+// Instances is what this package needs of the instances' managers.
+type Instances interface {
+	Follow(cluster types.NamespacedName, clusterUID string, c observer.Credentials, targets []observer.Target) error
+	Forget(cluster types.NamespacedName)
+	Look(cluster types.NamespacedName, instance string) observer.Sight
+	Refresh(ctx context.Context, cluster types.NamespacedName) map[string]*protocol.Report
+}
+
+// Reconciler carries out what core decides.
+type Reconciler struct {
+	// Client reads from caches; Live reads from the API server itself; Secrets reads Secrets' metadata.
+	Client  client.Client
+	Live    client.Reader
+	Secrets client.Reader
+
+	Instances Instances
+	Events    events.EventRecorder
+	Objects   objects.Options
+	// Decide is core.Decide.
+	Decide func(core.Snapshot) core.Decision
+	// Now is a clock with a monotonic reading, NewAttempt makes an id that was never used before.
+	Now        func() time.Time
+	NewAttempt func() string
+
+	leases      leases
+	credentials credentials
+}
+
+func newAttempt() string { return uuid.NewString() }
+
+// Reconcile is one pass over one Cluster.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	read := &api.Cluster{}
+	err := r.Client.Get(ctx, req.NamespacedName, read)
+	if apierrors.IsNotFound(err) {
+		r.forget(req.NamespacedName)
+		return ctrl.Result{}, nil
+	}
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("reading Cluster %s: %w", req.NamespacedName, err)
+	}
+	d, err := r.decide(ctx, read)
+	if err == nil {
+		err = r.carryOut(ctx, read, d)
+	}
+	return r.result(ctx, read, d, err)
+}
+
+// decide observes and decides; twice when the rules want every instance to be asked anew.
+func (r *Reconciler) decide(ctx context.Context, read *api.Cluster) (core.Decision, error) {
+	seen, err := r.observe(ctx, read, nil)
+	if err != nil {
+		return core.Decision{}, err
+	}
+	d := r.Decide(seen)
+	if !d.Refresh {
+		return d, nil
+	}
+	answers, err := r.refresh(ctx, read)
+	if err != nil {
+		return core.Decision{}, err
+	}
+	if seen, err = r.observe(ctx, read, answers); err != nil {
+		return core.Decision{}, err
+	}
+	if d = r.Decide(seen); d.Refresh {
+		return core.Decision{}, fmt.Errorf("the Lease changed while the instances were asked: %w", errStale)
+	}
+	return d, nil
+}
+
+// carryOut commits, then acts. The events of a decision that was committed are told even when an action
+// fails, because no later pass comes to it again.
+func (r *Reconciler) carryOut(ctx context.Context, read *api.Cluster, d core.Decision) error {
+	committed, err := r.commit(ctx, read, d)
+	if err != nil {
+		return err
+	}
+	if committed || len(d.Actions) > 0 {
+		r.log(ctx, read, d)
+	}
+	if len(d.Actions) > 0 {
+		err = r.act(ctx, read, d.Actions, committed)
+	}
+	if err == nil || committed {
+		r.tell(read, d.Events)
+	}
+	return err
+}
+
+// result says when to look again.
+func (r *Reconciler) result(ctx context.Context, read *api.Cluster, d core.Decision, err error) (ctrl.Result, error) {
+	var taken *apply.ForeignError
+	switch {
+	case err == nil:
+		return ctrl.Result{RequeueAfter: d.Recheck}, nil
+	case errors.Is(err, errStale) || apierrors.IsConflict(err):
+		ctrl.LoggerFrom(ctx).V(1).Info("looking again", "why", err.Error())
+		return ctrl.Result{RequeueAfter: soon}, nil
+	case errors.As(err, &taken):
+		r.tell(read, []core.Event{{Warning: true, Reason: api.EventForeignObject, Message: taken.Error()}})
+		return ctrl.Result{RequeueAfter: sooner(d.Recheck, scope.RecheckForeign)}, nil
+	}
+	return ctrl.Result{}, err
+}
+
+// sooner is the shorter of two times after which to look again, where zero means never.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+func (r *Reconciler) tell(c *api.Cluster, list []core.Event) {
+	for _, e := range list {
+		kind := corev1.EventTypeNormal
+		if e.Warning {
+			kind = corev1.EventTypeWarning
+		}
+		r.Events.Eventf(c, nil, kind, e.Reason, "Reconcile", "%s", e.Message)
+	}
+}
+
+func (r *Reconciler) forget(cluster types.NamespacedName) {
+	r.Instances.Forget(cluster)
+	r.leases.gone(cluster)
+	r.credentials.forget(cluster)
+}
