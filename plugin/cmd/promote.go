@@ -144,36 +144,38 @@ func (p *promotion) wait(ctx context.Context, timeout time.Duration) error {
 		timeout, c.Status.CurrentPrimary, c.Status.TargetPrimary, c.Status.Phase, c.Status.PhaseReason)
 }
 
+// follow judges the Cluster after each of its changes.
 func (p *promotion) follow(ctx context.Context) error {
 	for {
-		c, err := find(ctx, p.c, p.cluster.Namespace, p.cluster.Name)
-		if err != nil {
-			return ended(ctx, err)
-		}
-		if over, err := p.verdict(ctx, c); over {
-			return err
-		}
-		if err := p.change(ctx, c.ResourceVersion); err != nil {
+		over, err := p.once(ctx)
+		if over || err != nil {
 			return err
 		}
 	}
 }
 
-// change returns when the Cluster is no longer what it was at version.
-func (p *promotion) change(ctx context.Context, version string) error {
+// once watches until the watch ends, which a server may do at any time. The Cluster is read after the watch
+// has begun: a change between the two cannot be missed.
+func (p *promotion) once(ctx context.Context) (over bool, err error) {
 	w, err := p.c.Watch(ctx, &api.ClusterList{}, client.InNamespace(p.cluster.Namespace), client.MatchingFields{"metadata.name": p.cluster.Name})
 	if err != nil {
-		return ended(ctx, fmt.Errorf("watching Cluster %s: %w", p.cluster.Name, err))
+		return false, ended(ctx, fmt.Errorf("watching Cluster %s: %w", p.cluster.Name, err))
 	}
 	defer w.Stop()
 	for {
+		c, err := find(ctx, p.c, p.cluster.Namespace, p.cluster.Name)
+		if err != nil {
+			return false, ended(ctx, err)
+		}
+		if over, err := p.verdict(ctx, c); over {
+			return true, err
+		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
-		case event, open := <-w.ResultChan():
-			c, ok := event.Object.(*api.Cluster)
-			if !open || !ok || c.ResourceVersion != version {
-				return nil
+			return false, ctx.Err()
+		case _, open := <-w.ResultChan():
+			if !open {
+				return false, nil
 			}
 		}
 	}

@@ -50,9 +50,9 @@ func (s Status) primaryText(row rowFunc, now time.Time) {
 		row("Asked for", "%s as the primary; the operator has not accepted it yet", p.Asked)
 	case t == nil:
 	case t.From == "":
-		row("Moving", "%s becomes the first primary, since %s", t.To, age(now.Sub(t.Since)))
+		row("Moving", "%s becomes the first primary, under way for %s", t.To, age(now.Sub(t.Since)))
 	default:
-		row("Moving", "%s → %s (%s, since %s: %s)", t.From, t.To, t.Kind, age(now.Sub(t.Since)), t.Why)
+		row("Moving", "%s → %s (%s, under way for %s: %s)", t.From, t.To, t.Kind, age(now.Sub(t.Since)), t.Why)
 	}
 }
 
