@@ -68,6 +68,8 @@ type Loop struct {
 	waitSince time.Duration
 	waitPause time.Duration
 	repeat    time.Duration // pause after a step that failed
+	failure   string        // the last one that was logged
+	failureAt time.Duration
 }
 
 // NewLoop makes a Loop.
@@ -117,7 +119,7 @@ func (l *Loop) turn(ctx context.Context) time.Duration {
 		if err != nil && ctx.Err() == nil {
 			return l.failed(d, err)
 		}
-		l.repeat = 0
+		l.repeat, l.failure = 0, ""
 	}
 	l.o.Log.Info("the role does not come to rest; pausing")
 	return lastWait
@@ -243,7 +245,12 @@ func (l *Loop) failed(d role.Decision, err error) time.Duration {
 		l.o.Log.Info("deciding again", "step", string(d.Step.Kind), "reason", err.Error())
 		return time.Millisecond
 	}
-	l.o.Log.Error(err, "step failed", "step", string(d.Step.Kind), "why", d.Why, "again", l.repeat.String())
+	// One that goes on is said once a minute.
+	now, failure := l.o.Clock.Now(), string(d.Step.Kind)+": "+err.Error()
+	if failure != l.failure || now-l.failureAt >= time.Minute {
+		l.o.Log.Error(err, "step failed", "step", string(d.Step.Kind), "why", d.Why)
+		l.failure, l.failureAt = failure, now
+	}
 	return l.repeat
 }
 

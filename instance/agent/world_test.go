@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -44,6 +45,7 @@ type testServer struct {
 	errs    map[string]error         // what a step answers instead
 	reads   int
 	slow    time.Duration // each read
+	hangs   bool          // every step and every read
 	// onStep is told each step while the server is locked.
 	onStep func(step string, m *protocol.MySQL)
 }
@@ -97,6 +99,9 @@ func (s *testServer) copy() *protocol.MySQL {
 }
 
 func (s *testServer) step(ctx context.Context, name string, change func(*protocol.MySQL)) error {
+	if err := s.answer(ctx); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.errs[name]; err != nil {
@@ -112,6 +117,20 @@ func (s *testServer) step(ctx context.Context, name string, change func(*protoco
 		s.onStep(name, &s.facts)
 	}
 	return nil
+}
+
+// answer is whether the server does: one that hangs never, one that is not there says so.
+func (s *testServer) answer(ctx context.Context) error {
+	s.mu.Lock()
+	hangs, pid := s.hangs, s.state.Pid
+	s.mu.Unlock()
+	if pid == 0 {
+		return errors.New("no connection")
+	}
+	if hangs {
+		<-ctx.Done()
+	}
+	return ctx.Err()
 }
 
 func (s *testServer) State() mysqld.State {
@@ -149,6 +168,9 @@ func (s *testServer) Read(ctx context.Context) (*protocol.MySQL, error) {
 	s.mu.Unlock()
 	if slow > 0 {
 		sleep(ctx, slow)
+	}
+	if err := s.answer(ctx); err != nil {
+		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
