@@ -1,7 +1,7 @@
-// Package controllers holds no code of its own: each reconciler is a package
-// below it. Here stands what the operator as a whole may do on the API server,
-// so that it can be read in one place; `make manifests` writes it to
-// config/rbac/role.yaml.
+package controllers
+
+// What the operator as a whole may do on the API server, in one place; `make
+// manifests` writes it to config/rbac/role.yaml.
 //
 // What must stay true: no verb without a call that needs it. In particular the
 // operator cannot delete a volume claim, whatever a defect may make it try, and
@@ -15,10 +15,10 @@
 // +kubebuilder:rbac:groups=mysql.cnmsql.co,resources=clusters/status,verbs=get;patch;update
 // +kubebuilder:rbac:groups=mysql.cnmsql.co,resources=clusters/finalizers,verbs=update
 // +kubebuilder:rbac:groups="",resources=pods,verbs=create;delete;get;list;patch;watch
-// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims;secrets;serviceaccounts;services,verbs=create;get;list;patch;watch
+// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=create;get;list;watch
+// +kubebuilder:rbac:groups="",resources=secrets;serviceaccounts;services,verbs=create;get;list;patch;watch
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=roles;rolebindings,verbs=create;get;list;patch;watch
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=create;get;list;patch;update;watch
 // +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
-// +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses,verbs=get;list;watch
+// +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses,verbs=list
 // +kubebuilder:rbac:groups=cert-manager.io,resources=certificates;issuers,verbs=create;get;list;patch;watch
-package controllers
