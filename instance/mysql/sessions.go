@@ -102,8 +102,8 @@ func (s *Server) killAll(ctx context.Context, list []session) error {
 // them any more.
 func (s *Server) KillClients(ctx context.Context) error { return s.killThose(ctx, s.isClient) }
 
-// PrepareStop ends all that a clean stop would wait for, and lets nobody in again: mysqld waits 2 s for idle
-// sessions, the manager's own included, and 8 s for replicas that read its binary log. It is the last thing
+// PrepareStop ends all that a clean stop would wait for, and lets nobody in again: mysqld waits 2 s for any
+// session, the manager's own included, and 8 s for replicas that read its binary log. It is the last thing
 // before SIGTERM, when the role is given up: until the server is started again, no client and no replica can
 // connect. Connections of the manager are closed after use until WaitReady sees a server.
 func (s *Server) PrepareStop(ctx context.Context) error {
@@ -113,8 +113,29 @@ func (s *Server) PrepareStop(ctx context.Context) error {
 	if err := s.short(ctx, "letting nobody in before the stop", flavor.SetGlobal("offline_mode", "ON")); err != nil {
 		return err
 	}
-	return s.killThose(ctx, func(c session) bool { return s.isClient(c) || s.isReader(c) })
+	ended := func(c session) bool { return s.isClient(c) || s.isReader(c) }
+	if err := s.killThose(ctx, ended); err != nil {
+		return err
+	}
+	// What a killed session still has to undo, mysqld would wait for as well, but not longer than this.
+	for until := time.Now().Add(unwindTime); time.Now().Before(until); {
+		list, err := s.sessions(ctx)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(list, ended) {
+			break
+		}
+		if err := pause(ctx, sessionPoll); err != nil {
+			return err
+		}
+	}
+	// The session that was just looked through is closed here, and has to be noticed there.
+	return pause(ctx, sessionPoll)
 }
+
+// unwindTime is how long PrepareStop waits for killed sessions to be gone.
+const unwindTime = time.Second
 
 // isReader tells whether a session reads the binary log.
 func (s *Server) isReader(c session) bool { return strings.HasPrefix(c.command, "Binlog Dump") }

@@ -51,58 +51,26 @@ func (p *pair) semiSync(t testing.TB) {
 	p.Eventually(func() int { return read(t, p.a).SemiSync.Clients }).WithTimeout(patience).Should(gomega.Equal(1))
 }
 
-func TestNoStepOnAReplicaWritesATransaction(t *testing.T) {
+// TestTwoServers goes through the life of two servers, each part from where the last one left them.
+func TestTwoServers(t *testing.T) {
 	p := newPair(t)
-	p.semiSync(t)
-	ctx := t.Context()
-	b := p.b.SQL
-	source := p.a.Source(p.client)
-	steps := []struct {
+	for _, part := range []struct {
 		name string
-		do   func() error
+		test func(*testing.T, *pair)
 	}{
-		{"Read", func() error { _, err := b.Read(ctx); return err }},
-		{"Ping", func() error { return b.Ping(ctx) }},
-		{"WaitReady", func() error { return b.WaitReady(ctx) }},
-		{"Version", func() error { _, err := b.Version(ctx); return err }},
-		{"SetReadOnly", func() error { return b.SetReadOnly(ctx) }},
-		{"KillClients", func() error { return b.KillClients(ctx) }},
-		{"Demote", func() error { return b.Demote(ctx, mysql.DemoteOptions{}) }},
-		{"StopReplicaIO", func() error { return b.StopReplicaIO(ctx) }},
-		{"StopReplica", func() error { return b.StopReplica(ctx) }},
-		{"StartReplicaSQL", func() error { return b.StartReplicaSQL(ctx) }},
-		{"StartReplica", func() error { return b.StartReplica(ctx) }},
-		{"SetSemiSync off", func() error { return b.SetSemiSync(ctx, false, false, 0) }},
-		{"SetSemiSync on", func() error { return b.SetSemiSync(ctx, false, true, 1) }},
-		{"ReloadTLS", func() error { return b.ReloadTLS(ctx) }},
-		{"Follow", func() error { return b.Follow(ctx, source) }},
-		{"ResetReplicaAll", func() error { return b.ResetReplicaAll(ctx) }},
-		{"Follow after a reset", func() error { return b.Follow(ctx, source) }},
-		{"CloneStatus", func() error { _, _, err := b.CloneStatus(ctx); return err }},
-		{"CloneProgress", func() error { _, _, err := b.CloneProgress(ctx); return err }},
-		{"CloneDropped", func() error { _, err := b.CloneDropped(ctx); return err }},
-		{"PartialRevokes", func() error { _, err := b.PartialRevokes(ctx); return err }},
-	}
-	before := read(t, p.b).Executed
-	for _, s := range steps {
-		for range 2 { // a step may be repeated
-			if err := s.do(); err != nil {
-				t.Fatalf("%s: %v", s.name, err)
-			}
+		{"a replica tells how it stands", aReplicaTellsHowItStands},
+		{"semi-sync is switched only where it differs", semiSyncIsSwitchedOnlyWhereItDiffers},
+		{"the role moves by hand", theRoleMovesByHand},
+		{"a clean stop waits for nobody", aCleanStopWaitsForNobody},
+		{"no step on a replica writes a transaction", noStepOnAReplicaWritesATransaction},
+	} {
+		if !t.Run(part.name, func(t *testing.T) { part.test(t, p) }) {
+			return
 		}
-		if now := read(t, p.b).Executed; !now.Equal(before) {
-			t.Fatalf("%s made transactions: %s", s.name, now.Minus(before))
-		}
-	}
-	// The test can fail: a FLUSH that is not LOCAL does make one.
-	p.b.Exec(t, "FLUSH TABLES")
-	if read(t, p.b).Executed.Equal(before) {
-		t.Error("not even FLUSH TABLES made a transaction: what does this test test?")
 	}
 }
 
-func TestAReplicaTellsHowItStands(t *testing.T) {
-	p := newPair(t)
+func aReplicaTellsHowItStands(t *testing.T, p *pair) {
 	ctx := t.Context()
 	state := func() *protocol.Replication { return read(t, p.b).Replication }
 	p.Eventually(func() int64 { return state().HeartbeatAgeMillis }).WithTimeout(patience).Should(gomega.BeNumerically(">=", 0))
@@ -155,6 +123,7 @@ func TestAReplicaTellsHowItStands(t *testing.T) {
 			t.Errorf("while it tries to connect: %+v", r)
 		}
 		p.a.Run(t)
+		must(t, p.a.SQL.OpenWrites(ctx))
 		p.Eventually(func() bool { return state().Connected }).WithTimeout(patience).Should(gomega.BeTrue())
 	})
 	t.Run("no channel at all", func(t *testing.T) {
@@ -163,68 +132,11 @@ func TestAReplicaTellsHowItStands(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 		must(t, p.b.SQL.StopReplica(ctx))
+		must(t, p.b.SQL.Follow(ctx, p.a.Source(p.client)))
 	})
 }
 
-func TestTheRoleMovesByHand(t *testing.T) {
-	p := newPair(t)
-	ctx := t.Context()
-	p.semiSync(t)
-	p.a.Exec(t, "INSERT INTO app.t (v) VALUES (1)")
-	if n := p.a.Query(t, "SELECT VARIABLE_VALUE FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Rpl_semi_sync_source_yes_tx'"); n == "0" {
-		t.Error("no commit was acknowledged")
-	}
-
-	began := time.Now()
-	must(t, p.a.SQL.Demote(ctx, mysql.DemoteOptions{DrainAfter: time.Second}))
-	t.Logf("demoted after %v", time.Since(began))
-	handoff := read(t, p.a).Executed
-	p.Eventually(func() bool { return read(t, p.b).Executed.Contains(handoff) }).WithTimeout(patience).Should(gomega.BeTrue())
-	must(t, p.b.SQL.StopReplicaIO(ctx))
-	must(t, p.b.SQL.StopReplica(ctx))
-	must(t, p.b.SQL.ResetReplicaAll(ctx))
-	must(t, p.b.SQL.SetSemiSync(ctx, true, false, 1))
-	must(t, p.a.SQL.SetSemiSync(ctx, false, true, 0))
-	must(t, p.a.SQL.Follow(ctx, p.b.Source(p.client)))
-	must(t, p.b.SQL.OpenWrites(ctx))
-	t.Logf("moved after %v", time.Since(began))
-
-	p.b.Exec(t, "INSERT INTO app.t (v) VALUES (2)") // answered only with an acknowledgement of a
-	p.caughtUp(t, p.b, p.a)
-	a, b := read(t, p.a), read(t, p.b)
-	if a.SemiSync.SourceEnabled || !a.SemiSync.ReplicaEnabled || !a.SemiSync.ReplicaActive || a.Writable() {
-		t.Errorf("the former primary: %+v", a)
-	}
-	if !b.SemiSync.SourceEnabled || b.SemiSync.ReplicaEnabled || !b.SemiSync.SourceActive || b.SemiSync.WaitFor != 1 || b.SemiSync.Clients != 1 || !b.Writable() {
-		t.Errorf("the new primary: %+v", b)
-	}
-	if !a.Executed.Equal(b.Executed) {
-		t.Errorf("a has %s, b has %s", a.Executed, b.Executed)
-	}
-	if n := p.a.Query(t, "SELECT COUNT(*) FROM app.t"); n != "2" {
-		t.Errorf("%s rows on the former primary", n)
-	}
-
-	t.Run("a certificate is exchanged without a restart", func(t *testing.T) {
-		before := p.a.Query(t, "SELECT VALUE FROM performance_schema.tls_channel_status WHERE PROPERTY = 'Ssl_server_not_after' AND CHANNEL = 'mysql_main'")
-		p.a.PKI.Renew(t, "a", 48*time.Hour)
-		must(t, p.a.SQL.ReloadTLS(ctx))
-		after := p.a.Query(t, "SELECT VALUE FROM performance_schema.tls_channel_status WHERE PROPERTY = 'Ssl_server_not_after' AND CHANNEL = 'mysql_main'")
-		if before == after {
-			t.Errorf("the certificate is still valid until %s", after)
-		}
-		p.a.PKI.Spoil(t, "a")
-		if err := p.a.SQL.ReloadTLS(ctx); err == nil {
-			t.Error("a broken certificate was loaded")
-		}
-		if now := p.a.Query(t, "SELECT VALUE FROM performance_schema.tls_channel_status WHERE PROPERTY = 'Ssl_server_not_after' AND CHANNEL = 'mysql_main'"); now != after {
-			t.Errorf("a broken certificate replaced the good one: %s", now)
-		}
-	})
-}
-
-func TestSemiSyncIsSwitchedOnlyWhereItDiffers(t *testing.T) {
-	p := newPair(t)
+func semiSyncIsSwitchedOnlyWhereItDiffers(t *testing.T, p *pair) {
 	p.semiSync(t)
 	// A receiver that is started anew has another thread.
 	receiver := func() string {
@@ -245,7 +157,123 @@ func TestSemiSyncIsSwitchedOnlyWhereItDiffers(t *testing.T) {
 		}
 	}
 	must(t, p.a.SQL.SetSemiSync(t.Context(), true, false, 0))
+	defer func() { must(t, p.a.SQL.SetSemiSync(t.Context(), false, false, 1)) }()
 	if got := read(t, p.a).SemiSync.WaitFor; got != 3 {
 		t.Errorf("0 changed the count to %s", fmt.Sprint(got))
 	}
+}
+
+func theRoleMovesByHand(t *testing.T, p *pair) {
+	ctx := t.Context()
+	p.semiSync(t)
+	p.a.Exec(t, "INSERT INTO app.t (v) VALUES (1)")
+	if n := p.a.Query(t, "SELECT VARIABLE_VALUE FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Rpl_semi_sync_source_yes_tx'"); n == "0" {
+		t.Error("no commit was acknowledged")
+	}
+
+	began := time.Now()
+	must(t, timed(t, "Demote", func() error { return p.a.SQL.Demote(ctx, mysql.DemoteOptions{DrainAfter: time.Second}) }))
+	t.Logf("demoted after %v", time.Since(began))
+	handoff := read(t, p.a).Executed
+	p.Eventually(func() bool { return read(t, p.b).Executed.Contains(handoff) }).WithTimeout(patience).Should(gomega.BeTrue())
+	must(t, timed(t, "StopReplicaIO", func() error { return p.b.SQL.StopReplicaIO(ctx) }))
+	must(t, timed(t, "StopReplica", func() error { return p.b.SQL.StopReplica(ctx) }))
+	must(t, timed(t, "ResetReplicaAll", func() error { return p.b.SQL.ResetReplicaAll(ctx) }))
+	must(t, timed(t, "SetSemiSync", func() error { return p.b.SQL.SetSemiSync(ctx, true, false, 1) }))
+	must(t, timed(t, "SetSemiSync", func() error { return p.a.SQL.SetSemiSync(ctx, false, true, 0) }))
+	must(t, timed(t, "Follow", func() error { return p.a.SQL.Follow(ctx, p.b.Source(p.client)) }))
+	must(t, timed(t, "OpenWrites", func() error { return p.b.SQL.OpenWrites(ctx) }))
+	t.Logf("moved after %v", time.Since(began))
+
+	p.b.Exec(t, "INSERT INTO app.t (v) VALUES (2)") // answered only with an acknowledgement of a
+	p.caughtUp(t, p.b, p.a)
+	a, b := read(t, p.a), read(t, p.b)
+	if a.SemiSync.SourceEnabled || !a.SemiSync.ReplicaEnabled || !a.SemiSync.ReplicaActive || a.Writable() {
+		t.Errorf("the former primary: %+v", a)
+	}
+	if !b.SemiSync.SourceEnabled || b.SemiSync.ReplicaEnabled || !b.SemiSync.SourceActive || b.SemiSync.WaitFor != 1 || b.SemiSync.Clients != 1 || !b.Writable() {
+		t.Errorf("the new primary: %+v", b)
+	}
+	if !a.Executed.Equal(b.Executed) {
+		t.Errorf("a has %s, b has %s", a.Executed, b.Executed)
+	}
+	const rows = "SELECT GROUP_CONCAT(v ORDER BY id) FROM app.t"
+	if had, has := p.b.Query(t, rows), p.a.Query(t, rows); had != has || had == "" {
+		t.Errorf("rows %s on the former primary, %s on the new one", has, had)
+	}
+
+	t.Run("a certificate is exchanged without a restart", func(t *testing.T) {
+		before := p.a.Query(t, "SELECT VALUE FROM performance_schema.tls_channel_status WHERE PROPERTY = 'Ssl_server_not_after' AND CHANNEL = 'mysql_main'")
+		p.a.PKI.Renew(t, "a", 48*time.Hour)
+		must(t, p.a.SQL.ReloadTLS(ctx))
+		after := p.a.Query(t, "SELECT VALUE FROM performance_schema.tls_channel_status WHERE PROPERTY = 'Ssl_server_not_after' AND CHANNEL = 'mysql_main'")
+		if before == after {
+			t.Errorf("the certificate is still valid until %s", after)
+		}
+		p.a.PKI.Spoil(t, "a")
+		if err := p.a.SQL.ReloadTLS(ctx); err == nil {
+			t.Error("a broken certificate was loaded")
+		}
+		if now := p.a.Query(t, "SELECT VALUE FROM performance_schema.tls_channel_status WHERE PROPERTY = 'Ssl_server_not_after' AND CHANNEL = 'mysql_main'"); now != after {
+			t.Errorf("a broken certificate replaced the good one: %s", now)
+		}
+		p.a.PKI.Renew(t, "a", 48*time.Hour)
+	})
+}
+
+func noStepOnAReplicaWritesATransaction(t *testing.T, p *pair) {
+	ctx := t.Context()
+	replica := p.a.SQL
+	source := p.b.Source(p.client)
+	steps := []struct {
+		name string
+		do   func() error
+	}{
+		{"Read", func() error { _, err := replica.Read(ctx); return err }},
+		{"Ping", func() error { return replica.Ping(ctx) }},
+		{"WaitReady", func() error { return replica.WaitReady(ctx) }},
+		{"Version", func() error { _, err := replica.Version(ctx); return err }},
+		{"SetReadOnly", func() error { return replica.SetReadOnly(ctx) }},
+		{"KillClients", func() error { return replica.KillClients(ctx) }},
+		{"Demote", func() error { return replica.Demote(ctx, mysql.DemoteOptions{}) }},
+		{"StopReplicaIO", func() error { return replica.StopReplicaIO(ctx) }},
+		{"StopReplica", func() error { return replica.StopReplica(ctx) }},
+		{"StartReplicaSQL", func() error { return replica.StartReplicaSQL(ctx) }},
+		{"StartReplica", func() error { return replica.StartReplica(ctx) }},
+		{"SetSemiSync off", func() error { return replica.SetSemiSync(ctx, false, false, 0) }},
+		{"SetSemiSync on", func() error { return replica.SetSemiSync(ctx, false, true, 1) }},
+		{"ReloadTLS", func() error { return replica.ReloadTLS(ctx) }},
+		{"Follow", func() error { return replica.Follow(ctx, source) }},
+		{"ResetReplicaAll", func() error { return replica.ResetReplicaAll(ctx) }},
+		{"Follow after a reset", func() error { return replica.Follow(ctx, source) }},
+		{"CloneStatus", func() error { _, _, err := replica.CloneStatus(ctx); return err }},
+		{"CloneProgress", func() error { _, _, err := replica.CloneProgress(ctx); return err }},
+		{"CloneDropped", func() error { _, err := replica.CloneDropped(ctx); return err }},
+		{"PartialRevokes", func() error { _, err := replica.PartialRevokes(ctx); return err }},
+	}
+	before := read(t, p.a).Executed
+	for _, s := range steps {
+		for range 2 { // a step may be repeated
+			if err := s.do(); err != nil {
+				t.Fatalf("%s: %v", s.name, err)
+			}
+		}
+		if now := read(t, p.a).Executed; !now.Equal(before) {
+			t.Fatalf("%s made transactions: %s", s.name, now.Minus(before))
+		}
+	}
+	// The test can fail: a FLUSH that is not LOCAL does make one.
+	p.a.Exec(t, "FLUSH TABLES")
+	if read(t, p.a).Executed.Equal(before) {
+		t.Error("not even FLUSH TABLES made a transaction: what does this test test?")
+	}
+}
+
+// timed logs how long a step takes.
+func timed(t *testing.T, what string, do func() error) error {
+	t.Helper()
+	began := time.Now()
+	err := do()
+	t.Logf("%s took %v", what, time.Since(began))
+	return err
 }

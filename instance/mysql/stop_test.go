@@ -9,8 +9,8 @@ import (
 	"cnmsql.co/operator/instance/internal/mysqltest"
 )
 
-func TestACleanStopWaitsForNobody(t *testing.T) {
-	p := newPair(t)
+// From the role's move on a follows b.
+func aCleanStopWaitsForNobody(t *testing.T, p *pair) {
 	stop := func(s *mysqltest.Server) {
 		t.Helper()
 		idle := s.DB(t)
@@ -29,11 +29,11 @@ func TestACleanStopWaitsForNobody(t *testing.T) {
 		}
 		s.Run(t)
 	}
-	connected := func() bool { return read(t, p.b).Replication.Connected }
-	must(t, p.a.SQL.Demote(t.Context(), demoteNow))
-	stop(p.a)
-	p.Eventually(connected).WithTimeout(patience).Should(gomega.BeTrue(), "the replica comes back by itself")
+	connected := func() bool { return read(t, p.a).Replication.Connected }
+	must(t, p.b.SQL.Demote(t.Context(), demoteNow))
 	stop(p.b)
-	must(t, p.b.SQL.StartReplica(t.Context()))
+	p.Eventually(connected).WithTimeout(patience).Should(gomega.BeTrue(), "the replica comes back by itself")
+	stop(p.a)
+	must(t, p.a.SQL.StartReplica(t.Context()))
 	p.Eventually(connected).WithTimeout(patience).Should(gomega.BeTrue())
 }
