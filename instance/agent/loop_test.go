@@ -10,6 +10,7 @@ import (
 
 	api "cnmsql.co/operator/api/v1alpha1"
 	"cnmsql.co/operator/instance/protocol"
+	"cnmsql.co/operator/instance/role"
 )
 
 func TestTheFirstInstanceBecomesThePrimary(t *testing.T) {
@@ -323,6 +324,48 @@ func TestWritesAreNotOpenedWithALeaseThatRunsOut(t *testing.T) {
 		synctest.Wait()
 		if w.server.now().Writable() {
 			t.Error("opened without a lease")
+		}
+	})
+}
+
+func TestTheAPIServerIsAskedOnceMoreBeforeWritesAreOpened(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.primary()
+		w.peers.onAsk = func() { // the operator moves the role, and the watch is late
+			w.api.mu.Lock()
+			defer w.api.mu.Unlock()
+			w.api.cluster = w.api.cluster.DeepCopy()
+			w.api.cluster.Status.PrimaryTransition = &api.PrimaryTransition{Attempt: "x1", Kind: api.TransitionSwitchover, From: self, To: "c-3", Generation: 4}
+			w.api.cluster.ResourceVersion = w.api.next()
+		}
+		w.start()
+		w.wantSteps()
+		if w.api.holder() != "" {
+			t.Error("the lease was not handed over")
+		}
+	})
+}
+
+func TestAnswersOfBeforeTheLeaseDoNotCountAsLater(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.keeper.observe(w.api.hold(""), 0)
+		w.loop.peers, w.loop.asked = &role.Peers{}, w.clock.Now()
+		time.Sleep(time.Second)
+		if err := w.keeper.Acquire(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if w.loop.answers(w.clock.Now()).SinceLease {
+			t.Error("asked before the lease was taken")
+		}
+		w.loop.asked = w.clock.Now()
+		if !w.loop.answers(w.clock.Now()).SinceLease {
+			t.Error("asked after the lease was taken")
+		}
+		time.Sleep(answersLast + time.Second)
+		if w.loop.answers(w.clock.Now()) != nil {
+			t.Error("old answers are kept")
 		}
 	})
 }

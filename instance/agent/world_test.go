@@ -241,6 +241,7 @@ type testPeers struct {
 	silence time.Duration // what an instance without a report costs
 	asked   []time.Duration
 	names   []string
+	onAsk   func()
 }
 
 func (p *testPeers) Ask(ctx context.Context, instances []string) []protocol.Report {
@@ -248,6 +249,9 @@ func (p *testPeers) Ask(ctx context.Context, instances []string) []protocol.Repo
 	defer p.mu.Unlock()
 	p.asked = append(p.asked, p.clock.Now())
 	p.names = instances
+	if p.onAsk != nil {
+		p.onAsk()
+	}
 	var out []protocol.Report
 	silence := time.Duration(0)
 	for _, i := range instances {

@@ -1,0 +1,64 @@
+package manager
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"cnmsql.co/operator/instance/internal/mysqltest"
+)
+
+// hostsVariable tells a test process that it sees the host names of the instances.
+const hostsVariable = "CNMSQL_TEST_HOSTS"
+
+// TestMain runs the tests in a mount namespace of their own where that is possible: there the instances have
+// host names, by an /etc/hosts that nobody else sees.
+func TestMain(m *testing.M) {
+	if os.Getenv(mysqltest.RootVariable) == "" || os.Getuid() != 0 {
+		os.Exit(m.Run())
+	}
+	if os.Getenv(hostsVariable) == "" {
+		os.Exit(again())
+	}
+	if err := mountHosts(); err != nil {
+		fmt.Fprintln(os.Stderr, "giving the instances host names:", err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// again runs this program once more, in a new mount namespace.
+func again() int {
+	c := exec.Command("/proc/self/exe", os.Args[1:]...) //nolint:gosec // this very program
+	c.Env = append(os.Environ(), hostsVariable+"=1")
+	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
+	c.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	if err := c.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "running in a mount namespace:", err)
+		return 1
+	}
+	return 0
+}
+
+func mountHosts() error {
+	dir, err := os.MkdirTemp("", "hosts")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // the mount keeps the file
+	text := "127.0.0.1 localhost\n"
+	for n := 1; n <= 3; n++ {
+		text += fmt.Sprintf("127.0.0.%d c-%d.cnmsqltest.svc\n", 10+n, n)
+	}
+	path := filepath.Join(dir, "hosts")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil { //nolint:gosec // the server reads it, too
+		return err
+	}
+	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+		return err
+	}
+	return syscall.Mount(path, "/etc/hosts", "", syscall.MS_BIND, "")
+}
