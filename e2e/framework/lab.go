@@ -1,0 +1,58 @@
+package framework
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"cnmsql.co/operator/e2e/lab/dial"
+)
+
+// Lab is the Kubernetes cluster on this machine.
+type Lab struct {
+	// Script is the path of e2e/lab/lab.
+	Script string
+}
+
+// Up starts the lab unless it is up; progress gets its lines. It tells whether it was started.
+func (l Lab) Up(ctx context.Context, nodes int, progress io.Writer) (started bool, err error) {
+	if _, err := run(ctx, nil, l.Script, "status"); err == nil {
+		return false, nil
+	}
+	if err := stream(ctx, nil, progress, progress, l.Script, "up", "--nodes", strconv.Itoa(nodes)); err != nil {
+		return false, fmt.Errorf("starting the lab: %w", err)
+	}
+	return true, nil
+}
+
+// Kubeconfig is the path of one that works on this machine.
+func (l Lab) Kubeconfig(ctx context.Context) (string, error) {
+	out, err := run(ctx, nil, l.Script, "kubeconfig")
+	return strings.TrimSpace(out), err
+}
+
+// Load imports image archives into every node.
+func (l Lab) Load(ctx context.Context, archives ...string) error {
+	_, err := run(ctx, nil, l.Script, append([]string{"load"}, archives...)...)
+	return err
+}
+
+// Node does one of cut, heal, kill and start to a node.
+func (l Lab) Node(ctx context.Context, verb, node string) error {
+	_, err := run(ctx, nil, l.Script, verb, node)
+	return err
+}
+
+// Exec runs a command in the namespaces of a node.
+func (l Lab) Exec(ctx context.Context, node string, command ...string) (string, error) {
+	return run(ctx, nil, l.Script, append([]string{"exec", node}, command...)...)
+}
+
+// dial opens connections to addresses inside.
+func (l Lab) dial() dial.Lab { return dial.Default() }
+
+// root is the checkout that the script belongs to.
+func (l Lab) root() string { return filepath.Dir(filepath.Dir(filepath.Dir(l.Script))) }
