@@ -34,6 +34,7 @@ func Decide(s Snapshot) Decision {
 	p.members()
 	p.routing()
 	p.summarise()
+	p.recheck(recordEvery)
 	return p.d
 }
 
@@ -54,10 +55,10 @@ var PrimaryRules = []Rule{
 	{"a switchover is running", "Waits for the handoff and the claim; ends it when it is cancelled, when the target cannot finish, or at its deadline.", (*pass).switchoverRunning},
 	{"a failover is running", "Waits for the claim; elects again when the chosen instance cannot finish.", (*pass).failoverRunning},
 	{"the primary has failed", "After failoverDelay and once its lease is free: reads everybody anew, elects, writes a failover transition.", (*pass).primaryFailed},
-	{"the primary cannot be reached", "Nothing: the fault may lie between the operator and the primary. Says so.", (*pass).primaryUnreachable},
+	{"the primary cannot be reached", "Nothing: the fault may lie between the operator and the primary. Says so. One that replicas hear and clients cannot reach is asked to hand over.", (*pass).primaryUnreachable},
+	{"the primary is opening", "Waits until the instance that claimed the role is writable; a switchover that is asked for waits with it.", (*pass).primaryOpening},
 	{"the primary's Pod is being stopped", "Moves the role to the best replica before the Pod ends.", (*pass).primaryGoing},
 	{"a switchover is asked for", "Validates; refuses and resets targetPrimary, or writes a switchover transition.", (*pass).switchoverAsked},
-	{"the primary is opening", "Waits until the instance that claimed the role is writable.", (*pass).primaryOpening},
 	{"the primary is healthy", "Nothing.", (*pass).primaryHealthy},
 }
 
@@ -80,6 +81,8 @@ type outcome struct {
 	reason  string
 	message string
 	blocked bool
+	// keep leaves phase and conditions as they are: nothing is known yet.
+	keep bool
 }
 
 func (p *pass) outcome(phase api.Phase, reason, format string, args ...any) {
@@ -152,6 +155,11 @@ func (p *pass) settle() {
 	if t.Kind == api.TransitionFailover {
 		now := metav1.NewTime(p.s.Now)
 		p.st.LastFailoverTimestamp, p.st.LastFailoverTarget = &now, t.To
+	}
+	if p.st.PrimaryFailingSince != nil {
+		// That was of the former primary; this one has only just claimed the role.
+		now := p.now()
+		p.st.PrimaryFailingSince = &now
 	}
 	if p.st.TargetPrimary == t.From {
 		p.st.TargetPrimary = t.To

@@ -20,8 +20,9 @@ type candidate struct {
 	missing uint64
 	// unfit is why it cannot be promoted; empty when it can.
 	unfit string
-	// unread tells that it did not answer, so that what it holds is not known.
-	unread bool
+	// unread tells that it did not answer, so that what it holds is not known; diverged that it holds what
+	// no primary had, which then does not count.
+	unread, diverged bool
 }
 
 // election is who was considered and what came of it.
@@ -40,10 +41,18 @@ func (p *pass) elect() election {
 		e.verdict = problem
 		return e
 	}
+	p.markErrant(known)
 	for n := range p.s.Instances {
-		if i := &p.s.Instances[n]; p.isMember(i.Name) && (i.Name != p.st.CurrentPrimary || p.cameBack(i)) {
-			e.candidates = append(e.candidates, p.consider(i, last, known))
+		i := &p.s.Instances[n]
+		if !p.isMember(i.Name) || i.Name == p.st.CurrentPrimary && !(i.running() && i.joined()) {
+			continue
 		}
+		c := p.consider(i, last)
+		if i.Name == p.st.CurrentPrimary && c.unfit == "" && !p.cameBack(i) {
+			// While it can be read its replicas can catch up, and nobody who holds less takes the role.
+			c.unfit = "has failed"
+		}
+		e.candidates = append(e.candidates, c)
 	}
 	best := -1
 	for n := range e.candidates {
@@ -57,10 +66,19 @@ func (p *pass) elect() election {
 	}
 	for n := range e.candidates {
 		c := &e.candidates[n]
-		if n == best || c.unfit != "" {
+		more := c.held.Minus(e.candidates[best].held)
+		if n == best || c.unread || c.diverged {
 			continue
 		}
-		if more := c.held.Minus(e.candidates[best].held); !more.IsEmpty() {
+		if c.unfit != "" {
+			if !more.IsEmpty() {
+				// What it holds may have been acknowledged, and the winner would refuse.
+				e.verdict = fmt.Sprintf("%s holds transactions that %s does not (%s) and cannot be promoted: it %s", c.name, e.candidates[best].name, more, c.unfit)
+				return e
+			}
+			continue
+		}
+		if !more.IsEmpty() {
 			e.verdict = fmt.Sprintf("%s and %s each hold transactions that the other does not (%s only on %s)", e.candidates[best].name, c.name, more, c.name)
 			return e
 		}
@@ -93,6 +111,9 @@ func (p *pass) primaryHistory() (last, known gtid.Set, problem string) {
 	if err != nil {
 		return last, known, "status.promotionGTIDExecuted cannot be read: " + err.Error()
 	}
+	if p.st.CurrentPrimaryServerUUID == "" {
+		return last, known, "status.currentPrimaryServerUUID is not recorded, so that the primary's own transactions cannot be told from others"
+	}
 	last, err = gtid.Parse(p.st.GTIDExecutedByInstance[p.st.CurrentPrimary])
 	if err != nil {
 		return last, known, fmt.Sprintf("status.gtidExecutedByInstance[%s] cannot be read: %s", p.st.CurrentPrimary, err)
@@ -100,10 +121,26 @@ func (p *pass) primaryHistory() (last, known gtid.Set, problem string) {
 	return last, promoted.Union(last), ""
 }
 
+// markErrant marks, for this election and for those who take the role by it, the instances that hold what
+// the dead primary neither had nor committed.
+func (p *pass) markErrant(known gtid.Set) {
+	for n := range p.s.Instances {
+		i := &p.s.Instances[n]
+		if !i.running() || !i.joined() || i.Name == p.st.CurrentPrimary || p.diverged(i.Name) {
+			continue
+		}
+		held := i.Report.MySQL.Held()
+		if errant := held.Minus(known).Minus(held.BySource(p.st.CurrentPrimaryServerUUID)); !errant.IsEmpty() {
+			p.st.Divergence = append(p.st.Divergence, *p.markDiverged(i.Name, errant, nil))
+		}
+	}
+	p.keepMarks(p.st.Divergence)
+}
+
 // consider looks at one instance. A dead source's connection error, an unknown lag or a failed readiness
 // probe do not count against it.
-func (p *pass) consider(i *Instance, last, known gtid.Set) candidate {
-	c := candidate{name: i.Name}
+func (p *pass) consider(i *Instance, last gtid.Set) candidate {
+	c := candidate{name: i.Name, diverged: p.diverged(i.Name)}
 	switch {
 	case i.Report == nil:
 		c.unfit, c.unread = "does not answer", true
@@ -112,22 +149,19 @@ func (p *pass) consider(i *Instance, last, known gtid.Set) candidate {
 		c.unfit = "does not have its data yet"
 		return c
 	case !i.running():
-		c.unfit, c.unread = "its server is "+string(i.Report.Server.State), true
+		c.unfit, c.unread = "has a server that is "+string(i.Report.Server.State)+" and was not read", true
 		return c
 	}
 	m := i.Report.MySQL
 	c.held, c.backlog = m.Held(), m.Unapplied().Count()
 	c.missing = last.Minus(c.held).Count()
-	errant := c.held.Minus(known).Minus(c.held.BySource(p.st.CurrentPrimaryServerUUID))
 	switch {
-	case p.diverged(i.Name):
-		c.unfit = "has diverged"
-	case !errant.IsEmpty():
-		c.unfit = fmt.Sprintf("holds transactions that the primary did not have: %s", errant)
+	case c.diverged:
+		c.unfit = fmt.Sprintf("holds transactions that the primary did not have: %s", p.mark(i.Name).GTIDSet)
 	case m.Replication != nil && m.Replication.SQLErrno != 0:
-		c.unfit = fmt.Sprintf("its applier stopped with error %d: %s", m.Replication.SQLErrno, m.Replication.SQLError)
+		c.unfit = fmt.Sprintf("has an applier that stopped with error %d: %s", m.Replication.SQLErrno, m.Replication.SQLError)
 	case i.Pod == nil || i.going():
-		c.unfit = "its Pod is being stopped"
+		c.unfit = "has a Pod that is being stopped"
 	}
 	return c
 }
@@ -152,7 +186,7 @@ func (p *pass) loss(e election, best int) string {
 	}
 	var unread []string
 	for _, c := range e.candidates {
-		if c.unread {
+		if _, joined := p.st.GTIDExecutedByInstance[c.name]; c.unread && joined {
 			unread = append(unread, c.name)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	api "cnmsql.co/operator/api/v1alpha1"
 	"cnmsql.co/operator/instance/protocol"
 )
@@ -44,6 +46,8 @@ func (p *pass) evidence(i *Instance) verdict {
 		return verdict{failing, "its Pod is " + i.Pod.Ended, 0}
 	case i.Report != nil:
 		return p.reported(i)
+	case !i.Asked && !i.Pod.Running:
+		return verdict{failing, "its Pod does not run", 0}
 	case !i.Asked && !i.going():
 		return verdict{unreachable, "its manager was not asked yet", time.Second}
 	}
@@ -67,15 +71,34 @@ func (p *pass) reported(i *Instance) verdict {
 	case i.going():
 		return verdict{failing, "its Pod is being stopped and it has stepped down", 0}
 	}
-	bound := LeaseTTL + time.Duration(p.c.Spec.FailoverDelay)*time.Second
-	if since := p.st.PrimaryFailingSince; since != nil {
-		if waited := p.s.Now.Sub(since.Time); waited >= bound {
-			return verdict{failing, joinWhy(fmt.Sprintf("it has not been writable for %d s", int(bound.Seconds())), r.Role.Doing), 0}
-		} else if waited > 0 {
-			bound -= waited
-		}
+	left := p.patience()
+	if left <= 0 {
+		return verdict{failing, joinWhy(fmt.Sprintf("it has not been writable for %d s", int(p.bound().Seconds())), r.Role.Doing), 0}
 	}
-	return verdict{opening, r.Role.Doing, bound}
+	return verdict{opening, r.Role.Doing, left}
+}
+
+// bound is how long a primary may live and not serve.
+func (p *pass) bound() time.Duration {
+	return LeaseTTL + time.Duration(p.c.Spec.FailoverDelay)*time.Second
+}
+
+// patience is what is left of that.
+func (p *pass) patience() time.Duration {
+	if p.st.PrimaryFailingSince == nil {
+		return p.bound()
+	}
+	return p.bound() - max(p.s.Now.Sub(p.st.PrimaryFailingSince.Time), 0)
+}
+
+// failingSinceNow starts that time, unless it runs already.
+func (p *pass) failingSinceNow() (first bool) {
+	if p.st.PrimaryFailingSince != nil {
+		return false
+	}
+	now := p.now()
+	p.st.PrimaryFailingSince = &now
+	return true
 }
 
 // silence judges a primary that does not answer.
@@ -120,12 +143,38 @@ func (p *pass) primaryUnreachable() bool {
 	if v.state != unreachable {
 		return false
 	}
-	if i := p.primary(); i.Asked {
-		p.warn(api.EventPrimaryUnreachable, "the operator gets no answer from the primary %s; nothing is done while it may be alive", i.Name)
-	}
+	i := p.primary()
 	p.outcome(api.PhaseDegraded, api.ReasonPrimaryUnreachable, "the primary %s: %s", p.st.CurrentPrimary, v.why)
 	p.recheck(v.again)
+	// An operator that has just started says nothing before it has asked.
+	p.say.keep = !i.Asked && p.st.Phase != "" && p.s.NotReadyYet == ""
+	if i.Asked && !p.said(api.ReasonPrimaryUnreachable) {
+		p.warn(api.EventPrimaryUnreachable, "the operator gets no answer from the primary %s; nothing is done while it may be alive", i.Name)
+	}
+	if i.Asked && !i.Pod.Ready {
+		p.relieve(i)
+	}
 	return true
+}
+
+// relieve moves the role away from a primary that lives, as its replicas hear, and that no client reaches,
+// since its Pod is not Ready. It sees the transition and hands over.
+func (p *pass) relieve(i *Instance) {
+	p.failingSinceNow()
+	if p.patience() > 0 {
+		return
+	}
+	if to := p.bestReplica(); to != "" {
+		p.start(api.TransitionSwitchover, to, "no client reaches the primary")
+		p.warn(api.EventSwitchoverStarted, "the primary moves from %s to %s, because no client reaches it", i.Name, to)
+		p.moves(p.st.PrimaryTransition)
+	}
+}
+
+// said tells that the status already gives this reason, so that an event about it would be a repetition.
+func (p *pass) said(reason string) bool {
+	c := meta.FindStatusCondition(p.c.Status.Conditions, api.ConditionReady)
+	return c != nil && c.Reason == reason
 }
 
 // primaryOpening waits for an instance that claimed the role, or resumes it.
@@ -134,10 +183,7 @@ func (p *pass) primaryOpening() bool {
 	if v.state != opening {
 		return false
 	}
-	if p.st.PrimaryFailingSince == nil {
-		now := p.now()
-		p.st.PrimaryFailingSince = &now
-	}
+	p.failingSinceNow()
 	p.outcome(api.PhaseFailingOver, api.ReasonNoPrimary, "%s is about to be writable: %s", p.st.CurrentPrimary, v.why)
 	p.recheck(v.again)
 	return true
@@ -147,6 +193,7 @@ func (p *pass) primaryOpening() bool {
 func (p *pass) primaryHealthy() bool {
 	if p.st.PrimaryFailingSince != nil {
 		p.st.PrimaryFailingSince = nil
+		p.event(api.EventPrimaryRecovered, "the primary %s is writable", p.st.CurrentPrimary)
 	}
 	p.outcome(api.PhaseReady, api.ReasonHealthy, "")
 	return true

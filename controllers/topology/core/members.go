@@ -14,6 +14,10 @@ func (p *pass) members() {
 	for _, name := range p.st.InstanceNames {
 		p.ensure(name)
 	}
+	if p.st.CurrentPrimary == "" {
+		// Without a primary the list of instances may be what was lost.
+		return
+	}
 	for _, i := range p.s.Instances {
 		if i.Pod != nil && !i.going() && !p.isMember(i.Name) && i.Name != p.st.CurrentPrimary && !p.disrupted {
 			p.act(Action{Kind: DeletePod, Instance: i.Name, PodUID: i.Pod.UID, Why: "the instance was removed"})
@@ -35,7 +39,7 @@ func (p *pass) scaleDown() {
 	}
 }
 
-// scaleUp names the next instance once all others are well: each is cloned from the primary in turn. A
+// scaleUp names the next instance once all others have their data: each is cloned from the primary in turn. A
 // number is never given twice.
 func (p *pass) scaleUp() {
 	if len(p.st.InstanceNames) >= int(p.c.Spec.Instances) || p.pending() != nil || !p.primaryWritable() {
@@ -45,7 +49,9 @@ func (p *pass) scaleUp() {
 		return
 	}
 	for _, name := range p.st.InstanceNames {
-		if i := p.s.instance(name); i == nil || i.Pod == nil || !i.Pod.Ready || !i.joined() {
+		// One that once had its data and has failed since does not keep another from being made.
+		i := p.s.instance(name)
+		if _, seen := p.st.GTIDExecutedByInstance[name]; !seen || i != nil && i.Report != nil && i.Report.Provision != nil {
 			return
 		}
 	}
@@ -66,7 +72,9 @@ func (p *pass) ensure(name string) {
 	}
 	if i.Pod != nil {
 		p.replace(i)
-		return
+		if i.going() || i.Pod.Running || i.Pod.Ended != "" || len(i.MissingVolumes) == 0 {
+			return
+		}
 	}
 	if p.s.SpecProblem != "" || p.s.NotReadyYet != "" {
 		return
@@ -83,7 +91,7 @@ func (p *pass) ensure(name string) {
 		}
 		p.act(Action{Kind: CreateVolumes, Instance: name, Why: "the instance has no volume"})
 	}
-	if !i.CertificateReady {
+	if !i.CertificateReady || i.Pod != nil {
 		return
 	}
 	p.act(Action{Kind: CreatePod, Instance: name, Why: "the instance has no Pod"})

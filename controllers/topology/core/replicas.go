@@ -56,10 +56,19 @@ func (p *pass) judgeDivergence() {
 			kept = append(kept, *mark)
 		}
 	}
-	p.st.Divergence = kept
-	p.st.DivergedInstances = nil
-	for _, d := range kept {
-		p.st.DivergedInstances = append(p.st.DivergedInstances, d.Instance)
+	p.keepMarks(kept)
+}
+
+// keepMarks makes these the marks, by ordinal.
+func (p *pass) keepMarks(marks []api.Divergence) {
+	p.st.Divergence, p.st.DivergedInstances = nil, nil
+	for _, i := range p.s.Instances {
+		for _, m := range marks {
+			if m.Instance == i.Name {
+				p.st.Divergence = append(p.st.Divergence, m)
+				p.st.DivergedInstances = append(p.st.DivergedInstances, i.Name)
+			}
+		}
 	}
 }
 
@@ -74,10 +83,15 @@ func (p *pass) compare(i, primary *Instance, mark *api.Divergence) *api.Divergen
 		}
 		return mark
 	}
+	return p.markDiverged(i.Name, errant, mark)
+}
+
+// markDiverged makes or renews the mark of an instance.
+func (p *pass) markDiverged(name string, errant gtid.Set, mark *api.Divergence) *api.Divergence {
 	if mark == nil {
 		now := metav1.NewTime(p.s.Now)
-		mark = &api.Divergence{Instance: i.Name, Since: &now}
-		p.warn(api.EventDiverged, "%s holds transactions that the primary %s does not, and is kept out of service with its data: %s", i.Name, p.st.CurrentPrimary, errant)
+		mark = &api.Divergence{Instance: name, Since: &now}
+		p.warn(api.EventDiverged, "%s holds transactions that the primary %s does not, and is kept out of service with its data: %s", name, p.st.CurrentPrimary, errant)
 	}
 	mark.GTIDSet = errant.String()
 	mark.Count = int64(min(errant.Count(), math.MaxInt64)) // #nosec G115 -- bounded

@@ -1,13 +1,15 @@
 package core
 
 import (
+	"slices"
+
 	api "cnmsql.co/operator/api/v1alpha1"
 )
 
 // routing keeps the role labels in step with what the instances report. Labels are taken away before one
 // is given, so that at no moment two Pods carry the primary's.
 func (p *pass) routing() {
-	var give []Action
+	var take, give []Action
 	for _, i := range p.s.Instances {
 		if i.Pod == nil {
 			continue
@@ -20,10 +22,11 @@ func (p *pass) routing() {
 		if role == api.RolePrimary {
 			give = append(give, a)
 		} else {
-			p.d.Actions = append(p.d.Actions, a)
+			take = append(take, a)
 		}
 	}
-	p.d.Actions = append(p.d.Actions, give...)
+	// Before all others, so that nothing that fails keeps clients from the right server.
+	p.d.Actions = slices.Concat(take, give, p.d.Actions)
 }
 
 // place is the role and routability that an instance should show.
@@ -40,7 +43,7 @@ func (p *pass) place(i *Instance) (role string, routable bool) {
 		return api.RolePrimary, true
 	case current:
 		return "", false
-	case p.diverged(i.Name) || i.going():
+	case p.diverged(i.Name) || i.going() || !p.isMember(i.Name):
 		return api.RoleReplica, false
 	case i.Report == nil:
 		// What is not the primary never keeps the primary's label.

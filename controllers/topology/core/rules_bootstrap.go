@@ -66,6 +66,16 @@ func (p *pass) bootstrapRunning() bool {
 		return false
 	}
 	i := p.s.instance(t.To)
+	if i == nil || i.Pod == nil {
+		switch {
+		case p.s.SpecProblem != "":
+			p.outcome(api.PhaseBlocked, api.ReasonInvalid, "the specification cannot be carried out: %s", p.s.SpecProblem)
+			return true
+		case p.s.NotReadyYet != "":
+			p.outcome(api.PhaseProvisioning, api.ReasonProvisioning, "waiting for %s", p.s.NotReadyYet)
+			return true
+		}
+	}
 	if why, reason := trouble(i); why != "" {
 		p.outcome(api.PhaseProvisioning, reason, "%s", why)
 		return true

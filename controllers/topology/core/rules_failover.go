@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	api "cnmsql.co/operator/api/v1alpha1"
@@ -17,9 +18,7 @@ func (p *pass) primaryFailed() bool {
 	if v.state != failing {
 		return false
 	}
-	if p.st.PrimaryFailingSince == nil {
-		now := p.now()
-		p.st.PrimaryFailingSince = &now
+	if p.failingSinceNow() {
 		p.warn(api.EventPrimaryFailing, "the primary %s has failed: %s", p.st.CurrentPrimary, v.why)
 	}
 	if p.onlyOne() {
@@ -70,9 +69,11 @@ func (p *pass) failOver(why string) {
 		return
 	}
 	e := p.elect()
-	p.st.LastElection = e.record(p.s.Now)
+	p.remember(e)
 	if e.winner == "" {
-		p.warn(api.EventFailoverBlocked, "the primary %s has failed (%s), and no instance may be promoted: %s", p.st.CurrentPrimary, why, e.verdict)
+		if !p.said(api.ReasonNoSafeCandidate) {
+			p.warn(api.EventFailoverBlocked, "the primary %s has failed (%s), and no instance may be promoted: %s", p.st.CurrentPrimary, why, e.verdict)
+		}
 		p.block(api.ReasonNoSafeCandidate, "the primary %s has failed (%s); %s", p.st.CurrentPrimary, why, e.verdict)
 		p.recheck(5 * time.Second)
 		return
@@ -87,7 +88,7 @@ func (p *pass) failOver(why string) {
 	p.start(api.TransitionFailover, e.winner, why)
 	p.warn(api.EventFailoverStarted, "the primary %s has failed (%s); %s is promoted: %s", p.st.CurrentPrimary, why, e.winner, e.verdict)
 	p.outcome(api.PhaseFailingOver, api.ReasonFailingOver, "%s is being promoted in place of %s", e.winner, p.st.CurrentPrimary)
-	if old != nil && old.Pod != nil && old.Report == nil && !old.going() {
+	if old != nil && old.Pod != nil && old.silent() && !old.going() {
 		p.act(Action{Kind: DeletePod, Instance: old.Name, PodUID: old.Pod.UID, Why: "the former primary does not answer: " + why})
 	}
 }
@@ -100,6 +101,10 @@ func (p *pass) failoverRunning() bool {
 	}
 	p.outcome(api.PhaseFailingOver, api.ReasonFailingOver, "%s is being promoted in place of %s", t.To, t.From)
 	why := p.targetLost(t)
+	if i := p.s.instance(t.To); why == "" && i.Report != nil && !i.running() && p.s.Now.Sub(t.StartedAt.Time) >= LeaseTTL {
+		// A switchover has its deadline for this.
+		why = "its server does not answer its manager"
+	}
 	if why == "" {
 		p.recheck(2 * time.Second)
 		return true
@@ -111,4 +116,13 @@ func (p *pass) failoverRunning() bool {
 	}
 	p.failOver(fmt.Sprintf("%s could not take over from %s: %s", t.To, t.From, why))
 	return true
+}
+
+// remember keeps an election in the status; one that came to the same as the last keeps its time.
+func (p *pass) remember(e election) {
+	next := e.record(p.s.Now)
+	if last := p.st.LastElection; last != nil && e.winner == "" && last.Winner == "" && last.Verdict == next.Verdict && slices.Equal(last.Candidates, next.Candidates) {
+		return
+	}
+	p.st.LastElection = next
 }

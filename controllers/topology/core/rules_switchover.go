@@ -5,6 +5,8 @@ import (
 	"time"
 
 	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/instance/gtid"
+	"cnmsql.co/operator/instance/protocol"
 )
 
 // switchoverRunning sees a switchover to its end. It ends with a writable primary or a failover, never with
@@ -14,7 +16,7 @@ func (p *pass) switchoverRunning() bool {
 	if t == nil || t.Kind != api.TransitionSwitchover {
 		return false
 	}
-	p.outcome(api.PhaseSwitchover, api.ReasonSwitchover, "the primary moves from %s to %s (%s)", t.From, t.To, t.Reason)
+	p.moves(t)
 	held := p.s.Lease.HeldBy(t.To)
 	if p.st.TargetPrimary == t.From && !held {
 		p.withdraw(t, "it was cancelled")
@@ -39,6 +41,10 @@ func (p *pass) switchoverRunning() bool {
 	return true
 }
 
+func (p *pass) moves(t *api.PrimaryTransition) {
+	p.outcome(api.PhaseSwitchover, api.ReasonSwitchover, "the primary moves from %s to %s (%s)", t.From, t.To, t.Reason)
+}
+
 func (p *pass) remaining(t *api.PrimaryTransition) time.Duration {
 	if t.Deadline == nil {
 		return time.Duration(1<<63 - 1)
@@ -59,33 +65,46 @@ func (p *pass) withdraw(t *api.PrimaryTransition, why string) {
 func (p *pass) fenceTarget(t *api.PrimaryTransition, why string) {
 	p.outcome(api.PhaseSwitchover, api.ReasonLeaseHeld, "%s cannot take the role (%s); waiting until its lease is released or expired", t.To, why)
 	p.recheck(p.s.Lease.Remaining())
-	if i := p.s.instance(t.To); i != nil && i.Pod != nil && !i.going() {
+	// A Pod that was made anew meanwhile does not hold the lease.
+	if i := p.s.instance(t.To); i != nil && i.Pod != nil && !i.going() && p.s.Lease.Holder == api.LeaseHolder(t.To, i.Pod.UID) {
 		p.act(Action{Kind: DeletePod, Instance: t.To, PodUID: i.Pod.UID, Why: "fencing the target of a switchover that is being ended: " + why})
 	}
 }
 
-// sourceLost says why the old primary cannot hand over any more. A handoff that the target holds in full
-// needs no old primary.
+// sourceLost says why the old primary cannot hand over any more. That it is read-only is no reason: it is
+// what was asked of it. A handoff that the target holds in full needs no old primary.
 func (p *pass) sourceLost(t *api.PrimaryTransition) string {
-	v := p.evidence(p.s.instance(t.From))
-	if v.state != failing {
+	i, to := p.s.instance(t.From), p.s.instance(t.To)
+	handedOver := p.s.Lease.HandoffAttempt == t.Attempt && p.s.Lease.Handoff != nil
+	if handedOver && to.running() && to.Report.MySQL.Held().Contains(*p.s.Lease.Handoff) {
 		return ""
 	}
-	if p.s.Lease.HandoffAttempt == t.Attempt && p.s.Lease.Handoff != nil {
-		to := p.s.instance(t.To)
-		if to.running() && to.Report.MySQL.Held().Contains(*p.s.Lease.Handoff) {
+	if i.running() {
+		switch {
+		case handedOver || !p.s.Lease.Known || p.s.Lease.HeldBy(t.To):
 			return ""
+		case p.s.Lease.Holder == "":
+			return "it released its lease without a handoff"
+		case p.s.Lease.Expired():
+			return "it does not renew its lease any more"
 		}
+		return ""
+	}
+	v := p.evidence(i)
+	if v.state == opening {
+		// Its server hangs: the time that a primary may not serve runs.
+		p.failingSinceNow()
+		p.recheck(v.again)
+	}
+	if v.state != failing {
+		return ""
 	}
 	return v.why
 }
 
 // replaceSwitchover turns a switchover whose old primary died into a failover.
 func (p *pass) replaceSwitchover(t *api.PrimaryTransition, why string) {
-	if p.st.PrimaryFailingSince == nil {
-		now := p.now()
-		p.st.PrimaryFailingSince = &now
-	}
+	p.failingSinceNow()
 	if !p.s.Lease.Free() && !p.s.Lease.HeldBy(t.To) {
 		p.outcome(api.PhaseFailingOver, api.ReasonLeaseHeld, "%s failed during the switchover (%s); waiting until its lease is released or expired", t.From, why)
 		p.recheck(p.s.Lease.Remaining())
@@ -108,7 +127,7 @@ func (p *pass) targetLost(t *api.PrimaryTransition) string {
 		return ""
 	case i.Report.Role.PromotionRefusedAttempt == t.Attempt:
 		return i.Report.Role.PromotionRefused
-	case i.Report.MySQL == nil:
+	case i.Report.Server.State != protocol.ServerRunning:
 		return "its server is " + string(i.Report.Server.State)
 	case p.diverged(i.Name):
 		return "it has diverged from the primary"
@@ -130,7 +149,7 @@ func (p *pass) switchoverAsked() bool {
 	}
 	p.start(api.TransitionSwitchover, to, "asked for")
 	p.event(api.EventSwitchoverStarted, "the primary moves from %s to %s", p.st.CurrentPrimary, to)
-	p.outcome(api.PhaseSwitchover, api.ReasonSwitchover, "the primary moves from %s to %s", p.st.CurrentPrimary, to)
+	p.moves(p.st.PrimaryTransition)
 	return true
 }
 
@@ -165,6 +184,8 @@ func (p *pass) unfit(name string) string {
 		return fmt.Sprintf("its receiver stopped with error %d: %s", r.IOErrno, r.IOError)
 	case !r.IORunning || !r.SQLRunning:
 		return "its replication is stopped"
+	case !r.Connected:
+		return "it has no connection to the current primary"
 	case r.SecondsBehind != nil && *r.SecondsBehind > int64(p.c.Spec.MaxSwitchoverDelay):
 		return fmt.Sprintf("it is %d s behind, more than maxSwitchoverDelay (%d s)", *r.SecondsBehind, p.c.Spec.MaxSwitchoverDelay)
 	}
@@ -178,10 +199,11 @@ func (p *pass) primaryGoing() bool {
 		return false
 	}
 	p.outcome(api.PhaseDegraded, api.ReasonInstancesNotReady, "%s is being stopped, and no replica can take over", i.Name)
+	p.recheck(time.Second)
 	if to := p.bestReplica(); to != "" {
 		p.start(api.TransitionSwitchover, to, "the primary's Pod is being stopped")
 		p.event(api.EventSwitchoverStarted, "the primary moves from %s to %s, because its Pod is being stopped", i.Name, to)
-		p.outcome(api.PhaseSwitchover, api.ReasonSwitchover, "the primary moves from %s to %s, because its Pod is being stopped", i.Name, to)
+		p.moves(p.st.PrimaryTransition)
 	}
 	return true
 }
@@ -193,11 +215,18 @@ func (p *pass) bestReplica() string {
 		if i.Name == p.st.CurrentPrimary || p.unfit(i.Name) != "" {
 			continue
 		}
-		primary := p.primary()
-		n := primary.Report.MySQL.Executed.Minus(i.Report.MySQL.Executed).Count()
+		n := p.lastSeen().Minus(i.Report.MySQL.Executed).Count()
 		if best == "" || n < backlog {
 			best, backlog = i.Name, n
 		}
 	}
 	return best
+}
+
+// lastSeen is what the primary was last seen to have executed.
+func (p *pass) lastSeen() gtid.Set {
+	if i := p.primary(); i.running() {
+		return i.Report.MySQL.Executed
+	}
+	return p.lastRecorded(p.st.CurrentPrimary)
 }

@@ -24,6 +24,9 @@ func (p *pass) summarise() {
 			st.ReadyInstances++
 		}
 	}
+	if p.say.keep {
+		return
+	}
 	lacking, new := p.lacking()
 	complete := st.ReadyInstances == p.c.Spec.Instances && st.Instances == p.c.Spec.Instances && len(lacking) == 0
 	if p.say.phase == api.PhaseReady && !complete {
@@ -120,6 +123,7 @@ func (p *pass) conditions() {
 		reason, message = api.ReasonNotFailing, "no failover is held back"
 	}
 	p.condition(api.ConditionFailoverBlocked, blocked, reason, message)
+	p.specValid()
 	outdated := p.names(func(i *Instance) bool { return i.Pod != nil && i.Pod.Outdated || stale(i) })
 	if len(outdated) == 0 {
 		p.condition(api.ConditionUpToDate, true, api.ReasonReconciled, "every Pod was made from the present specification")
@@ -127,6 +131,19 @@ func (p *pass) conditions() {
 	}
 	p.condition(api.ConditionUpToDate, false, api.ReasonPodsOutdated,
 		fmt.Sprintf("made from an earlier specification: %s; delete these Pods one at a time, the primary's last, to apply the present one", strings.Join(outdated, ", ")))
+}
+
+// specValid says whether the specification can be carried out, as admission would have.
+func (p *pass) specValid() {
+	if p.s.SpecProblem == "" {
+		p.condition(api.ConditionSpecValid, true, api.ReasonValid, "the specification can be carried out")
+		return
+	}
+	old := meta.FindStatusCondition(p.c.Status.Conditions, api.ConditionSpecValid)
+	if old == nil || old.Status != metav1.ConditionFalse || old.Message != p.s.SpecProblem {
+		p.warn(api.EventInvalidSpec, "%s", p.s.SpecProblem)
+	}
+	p.condition(api.ConditionSpecValid, false, api.ReasonInvalid, p.s.SpecProblem)
 }
 
 // stale tells that a server runs with another configuration than the specification asks for.
