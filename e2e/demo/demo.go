@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -101,66 +103,57 @@ func (d *demo) firstData(ctx context.Context) error {
 
 // disrupt takes the primary away in three ways. The application never stops.
 func (d *demo) disrupt(ctx context.Context) error {
-	err := d.during(ctx, "switchover: kubectl cnmsql promote demo %s", func(ctx context.Context, primary string) (string, error) {
-		other, err := d.another(ctx, primary)
+	for _, way := range []func(ctx context.Context, primary, other string) (what string, do func() error){
+		d.switchOver, d.killServer, d.deletePod,
+	} {
+		c, err := d.env.Cluster(ctx, d.cluster)
 		if err != nil {
-			return "", err
-		}
-		out, err := d.env.Kubectl(ctx, "-n", d.cluster.Namespace, "cnmsql", "promote", d.cluster.Name, other, "--wait", "--timeout", "60s")
-		d.say.detail(out[:max(len(out)-1, 0)])
-		return other, err
-	})
-	if err != nil {
-		return err
-	}
-	err = d.during(ctx, "failover: kill -9 of mysqld in %s, the primary", func(ctx context.Context, primary string) (string, error) {
-		return "", d.env.KillServer(ctx, client.ObjectKey{Namespace: d.cluster.Namespace, Name: primary})
-	})
-	if err != nil {
-		return err
-	}
-	return d.during(ctx, "deletion: kubectl delete pod %s, the primary", func(ctx context.Context, primary string) (string, error) {
-		_, err := d.env.Kubectl(ctx, "-n", d.cluster.Namespace, "delete", "pod", primary, "--wait=false")
-		return "", err
-	})
-}
-
-// another is an instance that is not the primary.
-func (d *demo) another(ctx context.Context, primary string) (string, error) {
-	c, err := d.env.Cluster(ctx, d.cluster)
-	if err != nil {
-		return "", err
-	}
-	for _, name := range c.Status.InstanceNames {
-		if name != primary {
-			return name, nil
-		}
-	}
-	return "", errors.New("there is no other instance")
-}
-
-// during does something to the primary, waits until there is another and all is well again, and records how
-// long writes stood still.
-func (d *demo) during(ctx context.Context, what string, do func(context.Context, string) (string, error)) error {
-	c, err := d.env.Cluster(ctx, d.cluster)
-	if err != nil {
-		return err
-	}
-	old := c.Status.CurrentPrimary
-	shown := old
-	if other, err := d.another(ctx, old); err == nil && len(d.gaps) == 0 {
-		shown = other
-	}
-	what = fmt.Sprintf(what, shown)
-	return d.say.step(what, func() error {
-		begin := time.Now()
-		if _, err := do(ctx, old); err != nil {
 			return err
 		}
-		return d.after(ctx, what, old, begin)
-	})
+		primary := c.Status.CurrentPrimary
+		others := slices.DeleteFunc(slices.Clone(c.Status.InstanceNames), func(name string) bool { return name == primary })
+		if len(others) == 0 {
+			return errors.New("there is no other instance than the primary")
+		}
+		what, do := way(ctx, primary, others[0])
+		err = d.say.step(what, func() error {
+			begin := time.Now()
+			if err := do(); err != nil {
+				return err
+			}
+			return d.after(ctx, what, primary, begin)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
+func (d *demo) switchOver(ctx context.Context, _, other string) (what string, do func() error) {
+	return "switchover: kubectl cnmsql promote demo " + other, func() error {
+		out, err := d.env.Kubectl(ctx, "-n", d.cluster.Namespace, "cnmsql", "promote", d.cluster.Name, other, "--wait", "--timeout", "60s")
+		for line := range strings.Lines(out) {
+			d.say.detail(strings.TrimSpace(line))
+		}
+		return err
+	}
+}
+
+func (d *demo) killServer(ctx context.Context, primary, _ string) (what string, do func() error) {
+	return "failover: kill -9 of mysqld in " + primary + ", the primary", func() error {
+		return d.env.KillServer(ctx, client.ObjectKey{Namespace: d.cluster.Namespace, Name: primary})
+	}
+}
+
+func (d *demo) deletePod(ctx context.Context, primary, _ string) (what string, do func() error) {
+	return "deletion: kubectl delete pod " + primary + ", the primary", func() error {
+		_, err := d.env.Kubectl(ctx, "-n", d.cluster.Namespace, "delete", "pod", primary, "--wait=false")
+		return err
+	}
+}
+
+// after waits until there is another primary and all is well again, and records how long writes stood still.
 func (d *demo) after(ctx context.Context, what, old string, begin time.Time) error {
 	primary, err := d.env.AwaitPrimary(ctx, d.cluster, old, 2*time.Minute)
 	if err != nil {
