@@ -130,6 +130,10 @@ func TestAwkwardPasswordsWorkForTheManagerAndForReplication(t *testing.T) {
 		g.Eventually(func() bool { return read(t, replica).Replication.Connected }).WithTimeout(patience).
 			Should(gomega.BeTrue(), "replication with password %q", password)
 	}
+	stranger := source.Source(pki.Issue(t, "stranger"))
+	stranger.Password = awkward[len(awkward)-1]
+	must(t, replica.SQL.Follow(t.Context(), stranger))
+	g.Eventually(func() int { return read(t, replica).Replication.IOErrno }).WithTimeout(patience).Should(gomega.Equal(1045), "a certificate of somebody else")
 	for _, password := range []string{"a\n", "a\x00b", strings.Repeat("x", 33), ""} {
 		to := source.Source(client)
 		to.Password = password

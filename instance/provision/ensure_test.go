@@ -3,10 +3,10 @@ package provision_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -108,83 +108,29 @@ func stage(t testing.TB, s *mysqltest.Server) provision.Stage {
 	return st.Stage
 }
 
-func TestTheFirstInstanceIsInitialised(t *testing.T) {
+// TestTheFirstInstance goes through what can happen to one volume, each part from where the last one left it.
+func TestTheFirstInstance(t *testing.T) {
 	s := mysqltest.New(t, "c1-1", mysqltest.Options{})
 	if err := os.MkdirAll(filepath.Join(s.Layout.Data, "lost+found"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	p, told := plan(t, s)
-	content, err := p.Database(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	content.CharacterSet, content.Collation = "utf8mb4", "utf8mb4_bin"
-	content.PostInitSQL = []string{"CREATE TABLE my_app.t (id INT PRIMARY KEY, who VARCHAR(99))", `INSERT INTO my_app.t VALUES (1, CURRENT_USER()), (2, "quotes;")`}
-	p.Database = func(context.Context) (provision.Database, error) { return content, nil }
-
-	began := time.Now()
-	v, err := provision.Ensure(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("initialised and running after %v", time.Since(began))
-	if stage(t, s) != provision.Complete || !told.done {
-		t.Errorf("the volume is %s, told %v", stage(t, s), told.names())
-	}
-	m := read(t, s)
-	if m.Writable() || !m.SuperReadOnly {
-		t.Error("the new server is writable")
-	}
-	// The database, its owner, the right and two statements; none of the accounts every server has.
-	if n := m.Executed.Count(); n != 5 || !m.Executed.Equal(m.Executed.BySource(m.ServerUUID)) {
-		t.Errorf("executed %s", m.Executed)
-	}
-	for query, want := range map[string]string{
-		"SELECT GROUP_CONCAT(who ORDER BY id) FROM my_app.t":                                                            "root@localhost,quotes;",
-		"SELECT DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'my_app'":                   "utf8mb4_bin",
-		"SELECT COUNT(*) FROM mysql.user WHERE user = 'root'":                                                           "1",
-		"SELECT COUNT(*) FROM mysql.user WHERE authentication_string = '' AND account_locked = 'N'":                     "0",
-		"SELECT COUNT(*) > 100 FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'performance_schema'":                "1",
-		"SELECT db FROM mysql.db WHERE user = 'owner'":                                                                  `my\_app`,
-		"SELECT @@performance_schema":                                                                                   "1",
-		"SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME LIKE '%lost%'":                              "0",
-		"SELECT @@innodb_flush_method <> 'nosync' AND @@innodb_doublewrite = 'ON'":                                      "1",
-		"SELECT ssl_type FROM mysql.user WHERE user = 'cnmsql_replication' AND x509_subject = '/CN=cnmsql-replication'": "SPECIFIED",
+	for _, part := range []struct {
+		name string
+		test func(*testing.T, *mysqltest.Server)
+	}{
+		{"an initialisation that is cut short leaves its mark", initialisationCutShort},
+		{"and is done again, as is one whose statements fail", initialisedInTheEnd},
+		{"the new server has what was asked for", hasWhatWasAskedFor},
+		{"a second start leaves the data alone", startedAgain},
 	} {
-		if got := s.Query(t, query); got != want {
-			t.Errorf("%s: %q, want %q", query, got, want)
+		if !t.Run(part.name, func(t *testing.T) { part.test(t, s) }) {
+			return
 		}
 	}
-	owner := s.Client(t, content.Owner.User, content.Owner.Password)
-	if _, err := owner.ExecContext(t.Context(), "SELECT * FROM my_app.t"); err != nil {
-		t.Errorf("the owner: %v", err)
-	}
-	left, err := filepath.Glob(filepath.Join(s.Dir, "*.initialise"))
-	if err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
-	}
-
-	t.Run("a second start leaves the data alone", func(t *testing.T) {
-		if err := s.Supervisor.Stop(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		v.Release()
-		p, _ := plan(t, s)
-		p.Origin = func(context.Context) (provision.Origin, error) {
-			t.Error("asked where complete data come from")
-			return "", nil
-		}
-		ensure(t, p)
-		s.Run(t)
-		if again := read(t, s); !again.Executed.Equal(m.Executed) || again.ServerUUID != m.ServerUUID {
-			t.Errorf("executed %s, then %s", m.Executed, again.Executed)
-		}
-	})
 }
 
-func TestAnInitialisationThatWasCutShortIsDoneAgain(t *testing.T) {
+func initialisationCutShort(t *testing.T, s *mysqltest.Server) {
 	g := gomega.NewWithT(t)
-	s := mysqltest.New(t, "c1-1", mysqltest.Options{})
 	p, _ := plan(t, s)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -197,39 +143,93 @@ func TestAnInitialisationThatWasCutShortIsDoneAgain(t *testing.T) {
 	g.Expect(<-done).To(gomega.MatchError(context.Canceled))
 	g.Expect(stage(t, s)).To(gomega.Equal(provision.Initialising))
 	g.Expect(os.WriteFile(filepath.Join(s.Layout.Binlog, "binlog.000001"), []byte("rest"), 0o600)).To(gomega.Succeed())
-
-	ensure(t, p)
-	g.Expect(read(t, s).Executed.Count()).To(gomega.BeEquivalentTo(3))
 }
 
-func TestContentThatCannotBeMadeIsTriedAgainFromTheBeginning(t *testing.T) {
+var ownerPassword = `o'w"n\er;é`
+
+func initialisedInTheEnd(t *testing.T, s *mysqltest.Server) {
 	g := gomega.NewWithT(t)
-	s := mysqltest.New(t, "c1-1", mysqltest.Options{})
 	p, told := plan(t, s)
-	var mu sync.Mutex
-	statement := "CREATE GARBAGE 'secret'"
-	p.Database = func(context.Context) (provision.Database, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		return provision.Database{Name: "app", PostInitSQL: []string{"DO 1", statement}}, nil
+	content := provision.Database{
+		Name: "my_app", CharacterSet: "utf8mb4", Collation: "utf8mb4_bin",
+		Owner: provision.Account{User: "owner", Password: ownerPassword},
 	}
-	done := make(chan error, 1)
-	go func() {
-		v, err := provision.Ensure(context.Background(), p)
-		if err == nil {
-			v.Release()
+	tries := 0
+	p.Database = func(context.Context) (provision.Database, error) {
+		tries++
+		second := `INSERT INTO my_app.t VALUES (1, CURRENT_USER()), (2, "quotes;")`
+		if tries == 1 {
+			second = "CREATE GARBAGE 'secret'"
 		}
-		done <- err
-	}()
-	g.Eventually(func() string { return told.last().LastError }).WithTimeout(patience).Should(gomega.ContainSubstring("statement 2 of postInitSQL"))
-	g.Expect(told.last().LastError).NotTo(gomega.ContainSubstring("secret"))
-	g.Expect(told.last().Attempts).To(gomega.BeEquivalentTo(1))
-	g.Expect(stage(t, s)).To(gomega.Equal(provision.Initialising))
-	mu.Lock()
-	statement = "CREATE TABLE app.t (id INT)"
-	mu.Unlock()
-	g.Expect(<-done).To(gomega.Succeed())
-	g.Expect(s.Query(t, "SELECT COUNT(*) FROM app.t")).To(gomega.Equal("0"))
+		content.PostInitSQL = []string{"CREATE TABLE my_app.t (id INT PRIMARY KEY, who VARCHAR(99))", second}
+		return content, nil
+	}
+	began := time.Now()
+	v, err := provision.Ensure(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Release()
+	t.Logf("two initialisations took %v", time.Since(began))
+	last := told.last()
+	g.Expect(last.LastError).To(gomega.ContainSubstring("statement 2 of postInitSQL"))
+	g.Expect(last.LastError).NotTo(gomega.ContainSubstring("secret"))
+	g.Expect(last.Attempts).To(gomega.BeEquivalentTo(1))
+	g.Expect(tries).To(gomega.Equal(2))
+	g.Expect(told.done).To(gomega.BeTrue())
+	g.Expect(stage(t, s)).To(gomega.Equal(provision.Complete))
+	g.Expect(filepath.Glob(filepath.Join(s.Dir, "*.initialise"))).To(gomega.BeEmpty())
+}
+
+func hasWhatWasAskedFor(t *testing.T, s *mysqltest.Server) {
+	m := read(t, s)
+	if m.Writable() || !m.SuperReadOnly {
+		t.Error("the new server is writable")
+	}
+	// The database, its owner, the right and two statements; none of the accounts every server has.
+	if n := m.Executed.Count(); n != 5 || !m.Executed.Equal(m.Executed.BySource(m.ServerUUID)) {
+		t.Errorf("executed %s", m.Executed)
+	}
+	for query, want := range map[string]string{
+		"SELECT GROUP_CONCAT(who ORDER BY id) FROM my_app.t":                                             "root@localhost,quotes;",
+		"SELECT DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = 'my_app'":    "utf8mb4_bin",
+		"SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME LIKE '%lost%'":               "0",
+		"SELECT COUNT(*) FROM mysql.user WHERE user = 'root'":                                            "1",
+		"SELECT COUNT(*) FROM mysql.user WHERE authentication_string = '' AND account_locked = 'N'":      "0",
+		"SELECT CONVERT(x509_subject USING utf8mb4) FROM mysql.user WHERE user = 'cnmsql_replication'":   mysqltest.ReplicationSubject,
+		"SELECT db FROM mysql.db WHERE user = 'owner'":                                                   `my\_app`,
+		"SELECT COUNT(*) > 100 FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'performance_schema'": "1",
+		"SELECT @@performance_schema": "1",
+		"SELECT @@innodb_flush_method <> 'nosync' AND @@innodb_doublewrite = 'ON'": "1",
+	} {
+		if got := s.Query(t, query); got != want {
+			t.Errorf("%s: %q, want %q", query, got, want)
+		}
+	}
+	owner := s.Client(t, "owner", ownerPassword)
+	if _, err := owner.ExecContext(t.Context(), "SELECT * FROM my_app.t"); err != nil {
+		t.Errorf("the owner: %v", err)
+	}
+}
+
+func startedAgain(t *testing.T, s *mysqltest.Server) {
+	before := read(t, s)
+	if err := s.Supervisor.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p, told := plan(t, s)
+	p.Origin = func(context.Context) (provision.Origin, error) {
+		t.Error("asked where complete data come from")
+		return "", nil
+	}
+	ensure(t, p)
+	s.Run(t)
+	if after := read(t, s); !after.Executed.Equal(before.Executed) || after.ServerUUID != before.ServerUUID {
+		t.Errorf("executed %s, then %s", before.Executed, after.Executed)
+	}
+	if !told.done || len(told.names()) > 0 {
+		t.Errorf("told %v", told.names())
+	}
 }
 
 func TestForeignDataAreRefusedAndNotTouched(t *testing.T) {
@@ -277,7 +277,7 @@ func TestAJoinerIsACloneOfThePrimary(t *testing.T) {
 	wrong.Password = "wrong"
 	asked, commands := 0, 0
 	p.Donor = func(context.Context) (mysql.Source, error) {
-		if asked++; asked == 1 {
+		if asked++; asked == 2 { // the first one is cut short
 			return wrong, nil
 		}
 		return donor, nil
@@ -287,16 +287,21 @@ func TestAJoinerIsACloneOfThePrimary(t *testing.T) {
 		return s.Command(), nil
 	}
 
+	p.Progress = told.take
+	before := cutShort(t, p)
+
 	began := time.Now()
 	ensure(t, p)
 	t.Logf("joined after %v, by way of %v", time.Since(began), told.names())
-	if asked != 2 || commands != 1 {
+	if asked != 3 || commands != 2 {
 		t.Errorf("%d donors, %d initialisations: a refused login needs no new server", asked, commands)
 	}
-	first := read(t, s)
-	donated := read(t, primary)
-	if !first.Executed.Equal(donated.Executed) || first.ServerUUID == donated.ServerUUID || first.Writable() {
-		t.Errorf("the clone: %+v\nthe primary: %+v", first, donated)
+	clone, donated := read(t, s), read(t, primary)
+	if !clone.Executed.Equal(donated.Executed) || clone.ServerUUID == donated.ServerUUID || clone.Writable() {
+		t.Errorf("the clone: %+v\nthe primary: %+v", clone, donated)
+	}
+	if clone.ServerUUID == before {
+		t.Errorf("made anew it is the same server as before, %s", before)
 	}
 	if stage(t, s) != provision.Complete || !slices.Contains(told.names(), "cloning") || !told.done {
 		t.Errorf("the volume is %s, told %v", stage(t, s), told.names())
@@ -304,42 +309,39 @@ func TestAJoinerIsACloneOfThePrimary(t *testing.T) {
 	if st := s.Supervisor.State(); st.Restarts != 0 {
 		t.Errorf("the restart of the clone counts as a failure: %+v", st)
 	}
-	follows := func() {
-		t.Helper()
-		primary.Exec(t, fmt.Sprintf("INSERT INTO app.t SELECT MAX(id) + 1 FROM app.t"))
-		want := read(t, primary).Executed
-		if err := s.SQL.Follow(t.Context(), donor); err != nil {
-			t.Fatal(err)
-		}
-		g.Eventually(func() bool { return read(t, s).Executed.Contains(want) }).WithTimeout(patience).Should(gomega.BeTrue())
+	primary.Exec(t, "INSERT INTO app.t VALUES (3)")
+	if err := s.SQL.Follow(t.Context(), donor); err != nil {
+		t.Fatal(err)
 	}
-	follows()
+	want := read(t, primary).Executed
+	g.Eventually(func() bool { return read(t, s).Executed.Contains(want) }).WithTimeout(patience).Should(gomega.BeTrue())
+}
 
-	t.Run("a clone that was cut short is done again, as another server", func(t *testing.T) {
-		if err := s.Supervisor.Stop(t.Context()); err != nil {
-			t.Fatal(err)
+// cutShort ends a provisioning in the middle of its clone and returns the server's uuid.
+func cutShort(t *testing.T, p provision.Plan) string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	tell := p.Progress
+	p.Progress = func(w *protocol.Provision) {
+		tell(w)
+		if w != nil && w.Step == "cloning" && w.Attempts == 0 {
+			time.AfterFunc(300*time.Millisecond, cancel)
 		}
-		state := provision.State{ClusterUID: "cluster", Instance: "c1-2", Stage: provision.Joining}
-		if err := errors.Join(provision.WriteState(s.Layout.State, state), os.Remove(filepath.Join(s.Layout.State, "lock"))); err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		p.Progress = func(w *protocol.Provision) {
-			if w != nil && w.Step == "cloning" {
-				cancel()
-			}
-		}
-		if _, err := provision.Ensure(ctx, p); !errors.Is(err, context.Canceled) {
-			t.Fatalf("cut short: %v", err)
-		}
-		if st := s.Supervisor.State(); st.Pid != 0 {
-			t.Errorf("a server is left behind: %+v", st)
-		}
-		p.Progress = told.take
-		ensure(t, p)
-		if again := read(t, s); again.ServerUUID == first.ServerUUID || again.ServerUUID == donated.ServerUUID {
-			t.Errorf("server_uuid %s, before %s, of the primary %s", again.ServerUUID, first.ServerUUID, donated.ServerUUID)
-		}
-		follows()
-	})
+	}
+	if _, err := provision.Ensure(ctx, p); !errors.Is(err, context.Canceled) {
+		t.Fatalf("cut short: %v", err)
+	}
+	if st := p.Supervisor.State(); st.Pid != 0 {
+		t.Errorf("a server is left behind: %+v", st)
+	}
+	st, err := provision.ReadState(p.Layout.State)
+	if err != nil || st.Stage != provision.Joining {
+		t.Errorf("the volume is %+v, %v", st, err)
+	}
+	uuid, err := os.ReadFile(filepath.Join(p.Layout.Data, "auto.cnf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(uuid), "server-uuid=")
+	return strings.TrimSpace(text)
 }
