@@ -1,0 +1,162 @@
+package suite
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/e2e/framework"
+)
+
+// wrong is an input that cannot work, and what makes it right.
+type wrong struct {
+	name  string
+	spoil func(*api.Cluster)
+	// condition is the one that tells, and words that it must name.
+	condition string
+	words     []string
+	// event is the reason of the event that tells; empty where the condition is all.
+	event string
+	mend  func(t *testing.T, e *framework.Environment, key client.ObjectKey)
+}
+
+func patch(content string) func(*testing.T, *framework.Environment, client.ObjectKey) {
+	return func(t *testing.T, e *framework.Environment, key client.ObjectKey) {
+		t.Helper()
+		_, err := e.Kubectl(t.Context(), "-n", key.Namespace, "patch", "mysql", key.Name, "--type=merge", "-p", content)
+		must(t, err)
+	}
+}
+
+func wrongInputs() []wrong {
+	return []wrong{
+		{
+			name:      "image",
+			spoil:     func(c *api.Cluster) { c.Spec.ImageName = "nowhere.invalid/mysql:9.7" },
+			condition: api.ConditionReady, words: []string{"nowhere.invalid/mysql:9.7", "wrong-image-1"},
+			mend: patch(`{"spec":{"imageName":"mysql:9.7"}}`),
+		},
+		{
+			name:      "parameter",
+			spoil:     func(c *api.Cluster) { c.Spec.MySQL.Parameters["no_such_variable"] = "1" },
+			condition: api.ConditionReady, words: []string{"no_such_variable"},
+			mend: patch(`{"spec":{"mysql":{"parameters":{"no_such_variable":null}}}}`),
+		},
+		{
+			name:      "managed",
+			spoil:     func(c *api.Cluster) { c.Spec.MySQL.Parameters["Gtid-Mode"] = "OFF" },
+			condition: api.ConditionSpecValid, words: []string{"spec.mysql.parameters", "Gtid-Mode"},
+			event: api.EventInvalidSpec,
+			mend:  patch(`{"spec":{"mysql":{"parameters":{"Gtid-Mode":null}}}}`),
+		},
+		{
+			name:      "class",
+			spoil:     func(c *api.Cluster) { c.Spec.Storage.StorageClass = new("e2e-no-such-class") },
+			condition: api.ConditionReady, words: []string{"e2e-no-such-class"},
+			mend: func(t *testing.T, e *framework.Environment, _ client.ObjectKey) {
+				t.Helper()
+				mode := storagev1.VolumeBindingWaitForFirstConsumer
+				class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "e2e-no-such-class"}, Provisioner: "rancher.io/local-path", VolumeBindingMode: &mode}
+				must(t, e.Client.Create(t.Context(), class))
+				t.Cleanup(func() { _, _ = e.Kubectl(t.Context(), "delete", "storageclass", class.Name, "--ignore-not-found") })
+			},
+		},
+		{
+			name:      "secret",
+			spoil:     func(c *api.Cluster) { c.Spec.RootPasswordSecret = &corev1.LocalObjectReference{Name: "mine"} },
+			condition: api.ConditionCredentialsReady, words: []string{"mine"},
+			event: api.EventCredentialsIncomplete,
+			mend: func(t *testing.T, e *framework.Environment, key client.ObjectKey) {
+				t.Helper()
+				must(t, e.Client.Create(t.Context(), &corev1.Secret{
+					ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "mine"}, StringData: map[string]string{"password": "correct-horse-1A!"},
+				}))
+			},
+		},
+	}
+}
+
+// Wrong input is named in a condition, and to correct it is enough.
+func TestWrongInputIsNamedAndCorrected(t *testing.T) {
+	e := environment(t)
+	for _, w := range wrongInputs() {
+		t.Run(w.name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster("wrong-"+w.name, 1)
+			w.spoil(c)
+			key := create(t, e, c)
+			g := NewWithT(t)
+			g.Eventually(func() string { return told(status(t, e, key), w.condition) }, "90s", "500ms").Should(And(contain(w.words)...))
+			if w.event != "" {
+				g.Eventually(func() string { return events(t, e, key) }, "10s", "500ms").Should(ContainSubstring(w.event))
+			}
+			before := status(t, e, key).ResourceVersion
+			g.Consistently(func() string { return status(t, e, key).ResourceVersion }, "3s", "500ms").Should(Equal(before), "the status is written over and over")
+			w.mend(t, e, key)
+			ready(t, e, key)
+		})
+	}
+}
+
+// told is what a condition that is not True says.
+func told(c *api.Cluster, kind string) string {
+	condition := meta.FindStatusCondition(c.Status.Conditions, kind)
+	if condition == nil || condition.Status == metav1.ConditionTrue {
+		return ""
+	}
+	return condition.Reason + ": " + condition.Message
+}
+
+func contain(words []string) (list []types.GomegaMatcher) {
+	for _, w := range words {
+		list = append(list, ContainSubstring(w))
+	}
+	return list
+}
+
+// What the API server can refuse, it refuses: the names of fields are in the answer.
+func TestTheAPIServerRefusesWhatCannotWork(t *testing.T) {
+	e := environment(t)
+	for want, spoil := range map[string]func(*api.Cluster){
+		"at most 46 characters":   func(c *api.Cluster) { c.Name = strings.Repeat("x", 47) },
+		"no dots":                 func(c *api.Cluster) { c.Name = "a.b" },
+		"a lower-case letter":     func(c *api.Cluster) { c.Name = "1abc" },
+		"spec.instances":          func(c *api.Cluster) { c.Spec.Instances = 0 },
+		"minSyncReplicas must be": func(c *api.Cluster) { c.Spec.MinSyncReplicas = 3; c.Spec.Instances = 3 },
+		"this name is the server's": func(c *api.Cluster) {
+			c.Spec.Bootstrap = &api.BootstrapConfiguration{InitDB: &api.InitDBConfiguration{Database: "mysql"}}
+		},
+		"size must be above zero": func(c *api.Cluster) { c.Spec.Storage.Size.Set(0) },
+		"CNMSQL_ or MYSQL":        func(c *api.Cluster) { c.Spec.Env = []corev1.EnvVar{{Name: "CNMSQL_CLUSTER", Value: "x"}} },
+	} {
+		c := newCluster("refused", 1)
+		spoil(c)
+		err := e.Client.Create(t.Context(), c, client.DryRunAll)
+		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(want)))
+	}
+	longest := newCluster(strings.Repeat("x", 46), 1)
+	must(t, e.Client.Create(t.Context(), longest, client.DryRunAll))
+}
+
+// The generation of the primary cannot be set to anything by anybody.
+func TestTheStatusKeepsItsRules(t *testing.T) {
+	e, key := shared(t)
+	for name, content := range map[string]string{
+		"two generations at once":         `{"status":{"currentPrimaryGeneration":99}}`,
+		"a primary without a generation":  `{"status":{"currentPrimary":"c1-9"}}`,
+		"a generation that is taken back": `{"status":{"currentPrimaryGeneration":null}}`,
+	} {
+		_, err := e.Kubectl(t.Context(), "-n", key.Namespace, "patch", "mysql", key.Name, "--subresource=status", "--type=merge", "-p", content)
+		if err == nil || !strings.Contains(err.Error(), "currentPrimary") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package suite
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"cnmsql.co/operator/e2e/framework"
+)
+
+// steady is for how long nothing may happen.
+const steady = time.Minute
+
+// written are resources that only the operator, the instances and their helpers write in a quiet lab. Leases
+// are not among them: they are renewed, those of nodes too.
+var written = regexp.MustCompile(`^apiserver_request_total\{.*resource="(clusters|pods|services|secrets|configmaps|persistentvolumeclaims|serviceaccounts|roles|rolebindings|certificates|issuers|events|endpointslices)".*verb="(POST|PUT|PATCH|APPLY|DELETE)".*\} (\S+)$`)
+
+// leases counts the renewals.
+var leases = regexp.MustCompile(`^apiserver_request_total\{.*resource="leases".*verb="(PUT|PATCH|APPLY)".*\} (\S+)$`)
+
+// forbidden counts what was refused.
+var forbidden = regexp.MustCompile(`^apiserver_request_total\{.*code="403".*\} (\S+)$`)
+
+// metrics are the API server's.
+func metrics(t *testing.T, e *framework.Environment) string {
+	t.Helper()
+	set, err := kubernetes.NewForConfig(rest.CopyConfig(e.Config))
+	must(t, err)
+	raw, err := set.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
+	must(t, err)
+	return string(raw)
+}
+
+// count adds up the samples of the lines that match, by their labels.
+func count(text string, which *regexp.Regexp) map[string]float64 {
+	out := map[string]float64{}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if m := which.FindStringSubmatch(line); m != nil {
+			v, _ := strconv.ParseFloat(m[len(m)-1], 64)
+			out[line[:strings.LastIndex(line, " ")]] += v
+		}
+	}
+	return out
+}
+
+func grown(before, after map[string]float64) (total float64, what string) {
+	for k, v := range after {
+		if d := v - before[k]; d > 0 {
+			total += d
+			what += fmt.Sprintf("%v× %s\n", d, k)
+		}
+	}
+	return total, what
+}
+
+// A Cluster to which nothing happens causes no writes but the renewals of its lease.
+func TestASteadyClusterWritesNothing(t *testing.T) {
+	e, key := shared(t)
+	g := NewWithT(t)
+	// What earlier tests caused (events, recorded sets) comes to rest first.
+	last, since := "", time.Now()
+	g.Eventually(func() time.Duration {
+		if v := status(t, e, key).ResourceVersion; v != last {
+			last, since = v, time.Now()
+		}
+		return time.Since(since)
+	}, "2m", "1s").Should(BeNumerically(">", 35*time.Second), "the status does not come to rest")
+	before := metrics(t, e)
+	begin := time.Now()
+	g.Eventually(func() time.Duration { return time.Since(begin) }, "2m", "1s").Should(BeNumerically(">", steady))
+	after := metrics(t, e)
+	if n, what := grown(count(before, written), count(after, written)); n > 0 {
+		t.Errorf("%v writes in %s:\n%s", n, steady, what)
+	}
+	if v := status(t, e, key).ResourceVersion; v != last {
+		t.Errorf("the Cluster was written")
+	}
+	n, _ := grown(count(before, leases), count(after, leases))
+	t.Logf("%v lease renewals in %s, those of nodes and controllers among them", n, steady)
+}
+
+// Nobody lacks a right: what the suite did so far, it did with the shipped Roles.
+func TestNothingWasForbidden(t *testing.T) {
+	e, key := shared(t)
+	text, err := e.Kubectl(t.Context(), "-n", framework.OperatorNamespace, "logs", "deployment/"+framework.OperatorName)
+	must(t, err)
+	for line := range strings.Lines(text) {
+		if strings.Contains(strings.ToLower(line), "forbidden") {
+			t.Errorf("operator: %s", line)
+		}
+	}
+	for labels, n := range count(metrics(t, e), forbidden) {
+		if strings.Contains(labels, "cnmsql") {
+			t.Errorf("refused %v times: %s", n, labels)
+		}
+	}
+	for _, name := range status(t, e, key).Status.InstanceNames {
+		text, err := e.Kubectl(t.Context(), "-n", namespace, "logs", name, "-c", "mysql")
+		must(t, err)
+		if i := strings.Index(strings.ToLower(text), "forbidden"); i >= 0 {
+			t.Errorf("%s: %s", name, text[max(i-200, 0):min(i+200, len(text))])
+		}
+	}
+}
