@@ -81,7 +81,7 @@ func (p *pass) sourceLost(t *api.PrimaryTransition) string {
 	}
 	if i.running() {
 		switch {
-		case handedOver || !p.s.Lease.Known || p.s.Lease.HeldBy(t.To):
+		case handedOver || !p.s.Lease.Known || api.HolderInstance(p.s.Lease.Holder) == t.To:
 			return ""
 		case p.s.Lease.Holder == "":
 			return "it released its lease without a handoff"

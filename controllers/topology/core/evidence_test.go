@@ -1,0 +1,123 @@
+package core
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/instance/protocol"
+)
+
+func since(w *world, ago time.Duration) {
+	at := metav1.NewMicroTime(now.Add(-ago))
+	w.Cluster.Status.PrimaryFailingSince = &at
+}
+
+func TestEvidence(t *testing.T) {
+	readOnly := func(w *world) { w.i(1).Report.MySQL.ReadOnly, w.i(1).Report.MySQL.SuperReadOnly = true, true }
+	for _, tc := range []struct {
+		name   string
+		change func(*world)
+		want   state
+	}{
+		{"writable in this generation", func(*world) {}, healthy},
+		{"writable although its Pod is being stopped", func(w *world) { w.i(1).Pod.Terminating = true }, healthy},
+		{"writable although its Pod is not Ready", func(w *world) { w.i(1).Pod.Ready = false }, healthy},
+		{"writable in an earlier generation", func(w *world) { w.i(1).Report.Role.Generation = 2 }, opening},
+		{"read-only", readOnly, opening},
+		{"read-only for a long time", func(w *world) { readOnly(w); since(w, time.Minute) }, failing},
+		{"read-only, and the clock was set back", func(w *world) { readOnly(w); since(w, -time.Hour) }, opening},
+		{"read-only, its Pod is being stopped", func(w *world) { readOnly(w); w.i(1).Pod.Terminating = true }, failing},
+		{"it refuses to resume", func(w *world) { readOnly(w); w.i(1).Report.Role.ResumeRefused = "it lost a transaction" }, failing},
+		{"its server hangs", func(w *world) { w.i(1).Report.MySQL = nil }, opening},
+		{"its server is down, and replicas heard it a moment ago", func(w *world) {
+			w.i(1).Report.MySQL, w.i(1).Report.Server.State = nil, protocol.ServerDown
+		}, failing},
+		{"its server is starting", func(w *world) { w.i(1).Report.MySQL, w.i(1).Report.Server.State = nil, protocol.ServerStarting }, failing},
+		{"its data is gone", func(w *world) {
+			w.i(1).Report.Provision = &protocol.Provision{Step: "waiting"}
+			w.i(1).Report.MySQL = nil
+		}, failing},
+		{"its Pod is gone", func(w *world) { w.lose(1) }, failing},
+		{"its Pod has failed", func(w *world) { w.i(1).Report = nil; w.i(1).Pod.Ended = "Failed (Evicted)" }, failing},
+		{"its Pod was made anew and waits for a node", func(w *world) { w.lose(1); w.i(1).Pod = &Pod{UID: "new"} }, failing},
+		{"it was not asked yet", func(w *world) { w.silence(1); w.i(1).Asked = false }, unreachable},
+		{"silent, Pod Ready, lease renewed", func(w *world) { w.silence(1) }, unreachable},
+		{"silent, Pod Ready, lease expired", func(w *world) { w.silence(1); w.Lease.Unchanged = LeaseTTL }, failing},
+		{"silent, Pod Ready, lease expired, heard by a replica", func(w *world) { w.i(1).Report = nil; w.Lease.Unchanged = LeaseTTL }, unreachable},
+		{"silent, Pod Ready, no lease", func(w *world) { w.silence(1); w.Lease = Lease{} }, unreachable},
+		{"silent, Pod not Ready", func(w *world) { w.silence(1); w.i(1).Pod.Ready = false }, failing},
+		{"silent, Pod not Ready, heard by a replica", func(w *world) { w.i(1).Report = nil; w.i(1).Pod.Ready = false }, unreachable},
+		{"silent, Pod not Ready, a replica's receiver runs and hears nothing", func(w *world) {
+			w.i(1).Report, w.i(1).Pod.Ready = nil, false
+			for _, n := range []int{2, 3} {
+				w.i(n).Report.MySQL.Replication.HeartbeatAgeMillis = 6_500
+			}
+		}, failing},
+		{"silent, Pod not Ready, and what a replica heard is old", func(w *world) {
+			w.i(1).Report, w.i(1).Pod.Ready = nil, false
+			w.i(2).Age, w.i(3).Age = 6*time.Second, 6*time.Second
+		}, failing},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := sound()
+			tc.change(w)
+			p := &pass{s: &w.Snapshot, c: w.Cluster, st: &w.Cluster.Status}
+			if v := p.evidence(p.primary()); v.state != tc.want {
+				t.Errorf("state %d (%s), want %d", v.state, v.why, tc.want)
+			}
+		})
+	}
+}
+
+func TestUnreachablePrimaryIsToldOnceAndKeepsItsLabel(t *testing.T) {
+	w := sound()
+	w.i(1).Report = nil
+	d := Decide(w.Snapshot)
+	says(t, d, "PrimaryUnreachable: the operator gets no answer from the primary c1-1")
+	does(t, d)
+	if d = Decide(w.then(d).Snapshot); len(d.Events) > 0 {
+		t.Errorf("told again: %q", events(d))
+	}
+}
+
+func TestPrimaryThatLivesAndNoClientReachesHandsOver(t *testing.T) {
+	w := sound()
+	w.i(1).Report, w.i(1).Pod.Ready = nil, false
+	d := Decide(w.Snapshot)
+	if d.Status.PrimaryFailingSince == nil || d.Status.PrimaryTransition != nil {
+		t.Fatalf("since %v, transition %+v", d.Status.PrimaryFailingSince, d.Status.PrimaryTransition)
+	}
+	w.then(d)
+	w.Now = now.Add(LeaseTTL)
+	d = Decide(w.Snapshot)
+	if tr := d.Status.PrimaryTransition; tr == nil || tr.Kind != api.TransitionSwitchover || tr.To != "c1-2" {
+		t.Errorf("transition %+v", tr)
+	}
+}
+
+func TestSilentPrimaryKeepsItsLabelUntilItIsKnownToBeGone(t *testing.T) {
+	w := sound().silence(1)
+	does(t, Decide(w.Snapshot))
+	w.i(1).Pod.Ready = false
+	does(t, Decide(w.Snapshot), `label Pod c1-1 "" false`)
+}
+
+func TestNewPrimaryHasItsOwnTimeToOpen(t *testing.T) {
+	w := failingOver()
+	since(w, time.Minute)
+	w.claimed()
+	d := Decide(w.Snapshot)
+	if d.Rule != "the primary is opening" || d.Status.PrimaryTransition != nil {
+		t.Errorf("rule %q: %s", d.Rule, d.Status.PhaseReason)
+	}
+	says(t, d, "Promoted: c1-2 is the primary (failover, generation 4)")
+	w.then(d).opened()
+	d = Decide(w.Snapshot)
+	if d.Status.PrimaryFailingSince != nil || d.Status.LastFailoverTarget != "c1-2" {
+		t.Errorf("since %v, last failover to %q", d.Status.PrimaryFailingSince, d.Status.LastFailoverTarget)
+	}
+	does(t, d, `label Pod c1-2 "primary" true`)
+}
