@@ -107,9 +107,22 @@ func assemble(c Config, kube agent.API, reaper *mysqld.Reaper, log logr.Logger) 
 	m.abandoned = abandoned
 	m.shutdown = agent.NewShutdown(agent.ShutdownOptions{
 		Name: c.Instance, Stopping: stopping, Instance: m.server, Reader: m.mysql, Keeper: m.keeper, Watcher: m.watcher,
-		Peers: peers, Wake: wake, Abandon: abandon, Disconnect: m.mysql.Close, Log: log.WithName("shutdown"),
+		Peers: peers, Wake: wake, Abandon: abandon, Disconnect: m.disconnect, Log: log.WithName("shutdown"),
 	})
 	return m
+}
+
+// disconnect ends everybody's connections to a server that is about to be stopped, our own for good.
+func (m *manager) disconnect() {
+	defer m.mysql.Close()
+	if m.supervisor.State().Server != protocol.ServerRunning {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := m.mysql.PrepareStop(ctx); err != nil {
+		m.log.Info("the stop may take longer: not all connections could be ended", "reason", err.Error())
+	}
 }
 
 // reloadTLS tells a running server of new certificate files; one that starts reads them by itself.
