@@ -20,7 +20,7 @@ import (
 // whether the clone is complete. With an error the data may be gone.
 func (s *Server) Clone(ctx context.Context, source Source) error {
 	if len(source.Password) > flavor.MaxReplicationPassword {
-		return fmt.Errorf("cloning: the password of %s has more than %d characters", source.User, flavor.MaxReplicationPassword)
+		return fmt.Errorf("cloning: the password of %s has more than %d bytes", source.User, flavor.MaxReplicationPassword)
 	}
 	address := net.JoinHostPort(source.Host, strconv.Itoa(int(source.Port)))
 	for _, v := range [][2]string{
