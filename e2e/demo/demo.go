@@ -132,7 +132,7 @@ func (d *demo) disrupt(ctx context.Context) error {
 
 func (d *demo) switchOver(ctx context.Context, _, other string) (what string, do func() error) {
 	return "switchover: kubectl cnmsql promote demo " + other, func() error {
-		out, err := d.env.Kubectl(ctx, "-n", d.cluster.Namespace, "cnmsql", "promote", d.cluster.Name, other, "--wait", "--timeout", "60s")
+		out, err := d.env.Plugin(ctx, d.cluster.Namespace, "promote", d.cluster.Name, other, "--wait", "--timeout", "60s")
 		for line := range strings.Lines(out) {
 			d.say.detail(strings.TrimSpace(line))
 		}
@@ -199,7 +199,7 @@ func (d *demo) settleAccounts(ctx context.Context) error {
 }
 
 func (d *demo) showStatus(ctx context.Context) error {
-	out, err := d.env.Kubectl(ctx, "-n", d.cluster.Namespace, "cnmsql", "status", d.cluster.Name)
+	out, err := d.env.Plugin(ctx, d.cluster.Namespace, "status", d.cluster.Name)
 	if err != nil {
 		return err
 	}
@@ -210,12 +210,13 @@ func (d *demo) showStatus(ctx context.Context) error {
 
 func (d *demo) goOn() {
 	errs, _ := d.writer.Ledger.Errors()
-	text := "Writes stood still:\n"
+	var text strings.Builder
+	text.WriteString("Writes stood still:\n")
 	for _, g := range d.gaps {
-		text += fmt.Sprintf("  %6.2f s  %s\n", g.long.Seconds(), g.what)
+		fmt.Fprintf(&text, "  %6.2f s  %s\n", g.long.Seconds(), g.what)
 	}
-	text += fmt.Sprintf("Acknowledged writes: %d. Missing: 0. Writes that ended with an error and were not counted: %d.\n", d.writer.Ledger.Count(), errs)
-	text += fmt.Sprintf(`
+	fmt.Fprintf(&text, "Acknowledged writes: %d. Missing: 0. Writes that ended with an error and were not counted: %d.\n", d.writer.Ledger.Count(), errs)
+	fmt.Fprintf(&text, `
 Go on with it:
   export KUBECONFIG=%s PATH=%s:$PATH
   kubectl get mysql,pods,services
@@ -225,5 +226,5 @@ Go on with it:
 End it:
   make demo-down
 `, d.env.Kubeconfig, filepath.Join(d.root, "bin"), "demo-root", d.lab.Script)
-	d.say.text(text)
+	d.say.text(text.String())
 }

@@ -52,11 +52,10 @@ type details struct {
 func (d *details) Write(b []byte) (int, error) {
 	d.rest.Write(b)
 	for {
-		line, err := d.rest.ReadString('\n')
-		if err != nil {
-			d.rest.WriteString(line)
+		n := bytes.IndexByte(d.rest.Bytes(), '\n')
+		if n < 0 {
 			return len(b), nil
 		}
-		d.say.detail(line[:len(line)-1])
+		d.say.detail(string(bytes.TrimRight(d.rest.Next(n+1), "\n")))
 	}
 }

@@ -62,6 +62,9 @@ func (d *Database) Open(host string) (*sql.DB, error) {
 	c.User, c.Passwd, c.DBName = d.user, d.password, d.name
 	c.Net, c.Addr = "tcp", full+":3306"
 	c.Timeout, c.ReadTimeout, c.WriteTimeout = time.Second, 5*time.Second, 5*time.Second
+	// A connection that was made in the moment before a Service led elsewhere is given up, not kept: it would
+	// stay with a server that is read-only now.
+	c.RejectReadOnly = true
 	c.TLS = &tls.Config{RootCAs: d.roots, ServerName: full, MinVersion: tls.VersionTLS12}
 	c.Logger = log.New(io.Discard, "", 0)
 	c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {

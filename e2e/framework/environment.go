@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,6 +61,12 @@ func Open(ctx context.Context, lab Lab, bin string) (*Environment, error) {
 func (e *Environment) Kubectl(ctx context.Context, args ...string) (string, error) {
 	env := []string{"KUBECONFIG=" + e.Kubeconfig, "PATH=" + e.Bin + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 	return run(ctx, env, filepath.Join(e.Bin, "kubectl"), args...)
+}
+
+// Plugin runs kubectl cnmsql in a namespace and returns what it printed. kubectl takes a plugin's name first
+// and hands on the flags behind it.
+func (e *Environment) Plugin(ctx context.Context, namespace string, args ...string) (string, error) {
+	return e.Kubectl(ctx, slices.Concat([]string{"cnmsql"}, args, []string{"-n", namespace})...)
 }
 
 // Install loads the operator's image and applies config/default. An operator that runs from an earlier image

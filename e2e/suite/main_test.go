@@ -149,7 +149,7 @@ func shared(t *testing.T) (*framework.Environment, client.ObjectKey) {
 func ready(t *testing.T, e *framework.Environment, key client.ObjectKey) {
 	t.Helper()
 	if err := e.AwaitReady(t.Context(), key, readyWithin, nil); err != nil {
-		if out, statusErr := e.Kubectl(context.Background(), "-n", key.Namespace, "cnmsql", "status", key.Name); statusErr == nil {
+		if out, statusErr := e.Plugin(context.Background(), key.Namespace, "status", key.Name); statusErr == nil {
 			t.Log(out)
 		}
 		t.Fatal(err)

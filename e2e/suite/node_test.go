@@ -28,7 +28,7 @@ func awayFromHelpers(t *testing.T, e *framework.Environment, key client.ObjectKe
 		if busy[p.Spec.NodeName] {
 			continue
 		}
-		_, err := e.Kubectl(t.Context(), "-n", key.Namespace, "cnmsql", "promote", key.Name, p.Name, "--wait")
+		_, err := e.Plugin(t.Context(), key.Namespace, "promote", key.Name, p.Name, "--wait")
 		must(t, err)
 		ready(t, e, key)
 		return p.Name, p.Spec.NodeName, true

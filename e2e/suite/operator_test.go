@@ -19,7 +19,7 @@ func killOperator(t *testing.T, e *framework.Environment) {
 func TestOperatorMayBeRestartedInTheMiddle(t *testing.T) {
 	for name, begin := range map[string]func(*testing.T, *framework.Environment, client.ObjectKey){
 		"of a switchover": func(t *testing.T, e *framework.Environment, key client.ObjectKey) {
-			_, err := e.Kubectl(t.Context(), "-n", key.Namespace, "cnmsql", "promote", key.Name, replica(t, e, key))
+			_, err := e.Plugin(t.Context(), key.Namespace, "promote", key.Name, replica(t, e, key))
 			must(t, err)
 		},
 		"of a failover": func(t *testing.T, e *framework.Environment, key client.ObjectKey) {

@@ -10,7 +10,7 @@ func TestSwitchoverLosesNothing(t *testing.T) {
 	e, key := shared(t)
 	before, to := status(t, e, key), replica(t, e, key)
 	whileWriting(t, e, key, func() {
-		out, err := e.Kubectl(t.Context(), "-n", key.Namespace, "cnmsql", "promote", key.Name, to, "--wait")
+		out, err := e.Plugin(t.Context(), key.Namespace, "promote", key.Name, to, "--wait")
 		must(t, err)
 		t.Log(out)
 	})
@@ -25,7 +25,7 @@ func TestSwitchoverLosesNothing(t *testing.T) {
 func TestSwitchoverToNobodyIsRefused(t *testing.T) {
 	e, key := shared(t)
 	before := status(t, e, key)
-	_, err := e.Kubectl(t.Context(), "-n", key.Namespace, "cnmsql", "promote", key.Name, "9")
+	_, err := e.Plugin(t.Context(), key.Namespace, "promote", key.Name, "9")
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("it has: c1-1")))
 	_, err = e.Kubectl(t.Context(), "-n", key.Namespace, "patch", "mysql", key.Name, "--subresource=status", "--type=merge", "-p", `{"status":{"targetPrimary":"c1-9"}}`)
 	must(t, err)
