@@ -192,7 +192,7 @@ type Candidate struct {
 type PrimaryLeaseStatus struct {
 	// Holder is <instance>/<Pod UID>; empty when the lease is free.
 	// +optional
-	Holder string `json:"holder,omitempty"`
+	Holder string `json:"holder"` // always written: an empty object, applied, would become null, which is refused
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
 }

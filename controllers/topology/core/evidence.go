@@ -184,7 +184,14 @@ func (p *pass) primaryOpening() bool {
 		return false
 	}
 	p.failingSinceNow()
-	p.outcome(api.PhaseFailingOver, api.ReasonNoPrimary, "%s is about to be writable: %s", p.st.CurrentPrimary, v.why)
+	phase := api.PhaseFailingOver
+	switch {
+	case p.st.EstablishedAt == nil:
+		phase = api.PhaseProvisioning
+	case p.c.Status.Phase == api.PhaseSwitchover:
+		phase = api.PhaseSwitchover
+	}
+	p.outcome(phase, api.ReasonNoPrimary, "%s is about to be writable: %s", p.st.CurrentPrimary, v.why)
 	p.recheck(v.again)
 	return true
 }
@@ -193,6 +200,8 @@ func (p *pass) primaryOpening() bool {
 func (p *pass) primaryHealthy() bool {
 	if p.st.PrimaryFailingSince != nil {
 		p.st.PrimaryFailingSince = nil
+	}
+	if p.said(api.ReasonPrimaryFailed) || p.said(api.ReasonLeaseHeld) || p.said(api.ReasonNoSafeCandidate) {
 		p.event(api.EventPrimaryRecovered, "the primary %s is writable", p.st.CurrentPrimary)
 	}
 	p.outcome(api.PhaseReady, api.ReasonHealthy, "")

@@ -121,3 +121,44 @@ func TestNewPrimaryHasItsOwnTimeToOpen(t *testing.T) {
 	}
 	does(t, d, `label Pod c1-2 "primary" true`)
 }
+
+func TestConnectionLostToAChangingPrimaryIsNoBrokenReplication(t *testing.T) {
+	lost := func(w *world) *world {
+		for _, n := range []int{2, 3} {
+			r := w.i(n).Report.MySQL.Replication
+			r.IORunning, r.Connected, r.IOErrno, r.IOError = false, false, 3032, "the server is in offline mode"
+		}
+		return w
+	}
+	for name, w := range map[string]*world{
+		"a switchover is running": lost(moving()), "the primary is down": lost(deadPrimary()), "it was of the former primary": lost(moving()).stepDown("1:1-100").claimed().opened(),
+	} {
+		if d := Decide(w.Snapshot); len(d.Status.ReplicationBrokenInstances) > 0 {
+			t.Errorf("%s: broken %v", name, d.Status.ReplicationBrokenInstances)
+		}
+	}
+	if d := Decide(lost(sound()).Snapshot); len(d.Status.ReplicationBrokenInstances) != 2 {
+		t.Errorf("with a healthy primary: broken %v", d.Status.ReplicationBrokenInstances)
+	}
+}
+
+func TestRecoveryIsToldAfterAFailureOnly(t *testing.T) {
+	w := moving().stepDown("1:1-100").claimed()
+	d := Decide(w.Snapshot)
+	d = Decide(w.then(d).opened().Snapshot)
+	for _, e := range d.Events {
+		if e.Reason == api.EventPrimaryRecovered {
+			t.Errorf("after a switchover: %q", e.Message)
+		}
+	}
+	w = sound()
+	was := *w.i(1).Report
+	d = Decide(w.lose(1).Snapshot)
+	w.then(d)
+	w.i(1).Pod, w.i(1).Report = &Pod{UID: "new", Ready: true, Running: true}, &was
+	d = Decide(w.Snapshot)
+	says(t, d, "PrimaryRecovered: the primary c1-1 is writable")
+	if d.Status.PrimaryFailingSince != nil {
+		t.Error("it still counts as failing")
+	}
+}

@@ -18,9 +18,7 @@ const recordEvery = 30 * time.Second
 // judgeReplicas updates what is known of every instance's data and replication.
 func (p *pass) judgeReplicas() {
 	p.judgeDivergence()
-	p.st.ReplicationBrokenInstances = p.names(func(i *Instance) bool {
-		return i.running() && i.Name != p.st.CurrentPrimary && i.Report.MySQL.Replication.Broken()
-	})
+	p.st.ReplicationBrokenInstances = p.names(p.broken)
 	for _, name := range added(p.c.Status.ReplicationBrokenInstances, p.st.ReplicationBrokenInstances) {
 		r := p.s.instance(name).Report.MySQL.Replication
 		errno, text := r.SQLErrno, r.SQLError
@@ -35,6 +33,16 @@ func (p *pass) judgeReplicas() {
 	})
 	p.recordProvisioning()
 	p.recordExecuted()
+}
+
+// broken tells that an instance's replication stopped with an error. A connection that was lost because the
+// primary changes or is down is none.
+func (p *pass) broken(i *Instance) bool {
+	if !i.running() || i.Name == p.st.CurrentPrimary || !i.Report.MySQL.Replication.Broken() {
+		return false
+	}
+	settled := p.pending() == nil && i.source() == p.st.CurrentPrimary && p.primaryWritable()
+	return i.Report.MySQL.Replication.SQLErrno != 0 || settled
 }
 
 // judgeDivergence marks instances that hold what the primary does not. Without a live primary nothing is

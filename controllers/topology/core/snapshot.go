@@ -138,15 +138,6 @@ func (i *Instance) source() string {
 	return protocol.HostInstance(i.Report.MySQL.Replication.SourceHost)
 }
 
-// replicates tells that this instance is a working replica of the named primary.
-func (i *Instance) replicates(primary string) bool {
-	if i.source() != primary || primary == "" {
-		return false
-	}
-	r := i.Report.MySQL.Replication
-	return r.IORunning && r.SQLRunning && !r.Broken()
-}
-
 // going tells that the instance's Pod is on its way out.
 func (i *Instance) going() bool { return i != nil && i.Pod != nil && i.Pod.Terminating }
 
