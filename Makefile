@@ -54,6 +54,7 @@ lint: drift ## Check formatting, generated files, and the code's rules
 	@go vet ./...
 	@cd e2e && go vet ./...
 	@$(TOOL) golangci-lint run
+	@cd e2e && go tool -modfile=../go.tools.mod golangci-lint run
 
 ##@ Test it
 .PHONY: test test-unit test-mysql e2e bench

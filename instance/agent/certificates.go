@@ -77,7 +77,7 @@ func (c *Certificates) Run(ctx context.Context) error {
 	told, failing := c.current.Load(), false
 	for {
 		if sleep(ctx, certificatePoll); ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // the end of ctx is how Run ends
 		}
 		if changed, err := c.Load(); changed {
 			c.log.Info("the certificate has changed")

@@ -9,13 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	api "cnmsql.co/operator/api/v1alpha1"
 	"cnmsql.co/operator/instance/gtid"
 	"cnmsql.co/operator/instance/mysql"
 	"cnmsql.co/operator/instance/mysqld"
 	"cnmsql.co/operator/instance/protocol"
-	"cnmsql.co/operator/instance/role"
-
-	api "cnmsql.co/operator/api/v1alpha1"
 )
 
 const (
@@ -371,10 +369,4 @@ func (w *world) wantSteps(want ...string) {
 	if got := w.server.done(); !slices.Equal(got, want) {
 		w.t.Fatalf("steps %q, want %q; doing: %s", got, want, w.reporter.Report().Role.Doing)
 	}
-}
-
-func (w *world) decision() role.Decision {
-	w.reporter.mu.Lock()
-	defer w.reporter.mu.Unlock()
-	return w.reporter.decision
 }

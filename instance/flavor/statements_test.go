@@ -4,8 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"cnmsql.co/operator/instance/flavor"
 	"pgregory.net/rapid"
+
+	"cnmsql.co/operator/instance/flavor"
 )
 
 var source = flavor.Source{

@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"cnmsql.co/operator/instance/gtid"
 	"pgregory.net/rapid"
+
+	"cnmsql.co/operator/instance/gtid"
 )
 
 // oracle is the dumb twin of a set: one bit for each of the numbers 1 to 64 of a few sequences.

@@ -12,8 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"cnmsql.co/operator/instance/mycnf"
 	"github.com/google/go-cmp/cmp"
+
+	"cnmsql.co/operator/instance/mycnf"
 )
 
 // realServer is mysqld out of an unpacked root file system, run through that file system's own loader.
@@ -136,7 +137,7 @@ func TestRefusedOptionsOfARealServer(t *testing.T) {
 		t.Fatal("no table of options in the help text")
 	}
 	var got strings.Builder
-	for _, row := range strings.Split(table, "\n") {
+	for row := range strings.SplitSeq(table, "\n") {
 		name, _, _ := strings.Cut(row, " ")
 		if regexp.MustCompile(`^[a-z][a-z0-9-]+$`).MatchString(name) && len(mycnf.Target{SemiSync: true}.Check(map[string]string{name: "50"})) > 0 {
 			got.WriteString(name + "\n")

@@ -4,8 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"cnmsql.co/operator/instance/mycnf"
 	"pgregory.net/rapid"
+
+	"cnmsql.co/operator/instance/mycnf"
 )
 
 // read is an option file reader as the servers have it: comments are cut outside of quotes, blanks trimmed, one pair of

@@ -99,7 +99,7 @@ func (c *closing) waits(list []session) bool {
 
 func (c *closing) pause(ctx context.Context) error {
 	if c.finished() {
-		return pause(ctx, sessionPoll)
+		return pause(ctx)
 	}
 	select {
 	case <-c.done:

@@ -126,12 +126,12 @@ func (s *Server) PrepareStop(ctx context.Context) error {
 		if !slices.ContainsFunc(list, ended) {
 			break
 		}
-		if err := pause(ctx, sessionPoll); err != nil {
+		if err := pause(ctx); err != nil {
 			return err
 		}
 	}
 	// The session that was just looked through is closed here, and has to be noticed there.
-	return pause(ctx, sessionPoll)
+	return pause(ctx)
 }
 
 // unwindTime is how long PrepareStop waits for killed sessions to be gone.
@@ -159,15 +159,15 @@ func (s *Server) killThose(ctx context.Context, chosen func(session) bool) error
 		if err := s.killAll(ctx, left); err != nil {
 			return err
 		}
-		if err := pause(ctx, sessionPoll); err != nil {
+		if err := pause(ctx); err != nil {
 			return fmt.Errorf("waiting for %d killed sessions to end: %w", len(left), err)
 		}
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) error {
+func pause(ctx context.Context) error {
 	select {
-	case <-time.After(d):
+	case <-time.After(sessionPoll):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

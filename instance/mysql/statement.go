@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 
 	driver "github.com/go-sql-driver/mysql"
 
@@ -54,8 +55,7 @@ func withheld(err error) error {
 
 // number is the server's error number, 0 when the error is not the server's.
 func number(err error) uint16 {
-	var e *driver.MySQLError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*driver.MySQLError](err); ok {
 		return e.Number
 	}
 	return 0
@@ -65,14 +65,14 @@ func number(err error) uint16 {
 func (s *Server) variables(ctx context.Context, names ...string) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
 	defer cancel()
-	list := ""
+	var list strings.Builder
 	for i, n := range names {
 		if i > 0 {
-			list += ","
+			list.WriteString(",")
 		}
-		list += flavor.Quote(n)
+		list.WriteString(flavor.Quote(n))
 	}
-	rows, err := s.db.QueryContext(ctx, "SHOW GLOBAL VARIABLES WHERE Variable_name IN ("+list+")")
+	rows, err := s.db.QueryContext(ctx, "SHOW GLOBAL VARIABLES WHERE Variable_name IN ("+list.String()+")")
 	if err != nil {
 		return nil, fmt.Errorf("reading variables: %w", err)
 	}

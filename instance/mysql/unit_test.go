@@ -3,6 +3,7 @@ package mysql_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -81,9 +82,7 @@ func TestAGTIDSetThatCannotBeReadIsAnError(t *testing.T) {
 	}
 	for _, column := range []string{"executed", "purged"} {
 		bad := map[string]string{}
-		for k, v := range good {
-			bad[k] = v
-		}
+		maps.Copy(bad, good)
 		bad[column] = "no set"
 		if m, err := mysql.Globals(bad); err == nil || m != nil {
 			t.Errorf("an unreadable %s set gave %+v, %v", column, m, err)

@@ -67,7 +67,7 @@ type keeper struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 	// stopBy is set by Stop before cancel: until when the server may take to end.
-	stopBy context.Context
+	stopBy context.Context //nolint:containedctx // handed from Stop to the goroutine that ends the server
 }
 
 // NewSupervisor starts nothing yet.

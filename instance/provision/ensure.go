@@ -60,8 +60,7 @@ func (m *maker) run(ctx context.Context) error {
 			return nil
 		}
 		m.stopServer()
-		var refusal *Refusal
-		if errors.As(err, &refusal) {
+		if refusal, ok := errors.AsType[*Refusal](err); ok {
 			m.lastError = refusal.Message
 			m.tell("waiting", 0)
 			return err

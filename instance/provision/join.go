@@ -20,7 +20,7 @@ const maxFailedStarts = 3
 func (m *maker) startServer(ctx context.Context) error {
 	before := m.p.Supervisor.State().Restarts
 	m.p.Supervisor.Start()
-	return m.await(ctx, before, func(st mysqld.State) bool { return true })
+	return m.await(ctx, before, func(mysqld.State) bool { return true })
 }
 
 // await waits for a running server that want accepts. It gives up when the server keeps ending.
