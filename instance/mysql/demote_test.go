@@ -126,7 +126,8 @@ func TestNoClientIsAnsweredOKWithoutAnAcknowledgement(t *testing.T) {
 		t.Errorf("%d writes were answered OK while the server stepped down", n)
 	}
 	// What was committed without an answer is there: it is the handoff.
-	if rows := s.Query(t, "SELECT GROUP_CONCAT(id ORDER BY id) FROM app.t WHERE id < 100"); rows != "1,2,3" {
+	// So may be the blocked statement: the end of the open transaction lets it go, and its own comes a moment later.
+	if rows := s.Query(t, "SELECT GROUP_CONCAT(id ORDER BY id) FROM app.t WHERE id < 100"); rows != "1,2,3" && rows != "1,2,3,4" {
 		t.Errorf("rows %s", rows)
 	}
 }
