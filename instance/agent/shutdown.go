@@ -16,8 +16,10 @@ import (
 const (
 	// handoffBound is how long a primary that has stepped down waits for one replica to hold what it executed.
 	handoffBound = 5 * time.Second
-	// stepDownBound is how long the server may take to become read-only, and the lease to be given back.
+	// stepDownBound is how long the server may take to become read-only, releaseBound how long the lease may
+	// then take to be given back.
 	stepDownBound = 60 * time.Second
+	releaseBound  = 10 * time.Second
 	// graceMargin is kept of the Pod's grace period, for the manager itself.
 	graceMargin = 3 * time.Second
 	stopPoll    = 50 * time.Millisecond
@@ -95,9 +97,10 @@ func (s *Shutdown) giveUpRole(ctx, hurry context.Context, cluster *api.Cluster, 
 	if deadline, ok := ctx.Deadline(); ok {
 		bound = min(bound, time.Until(deadline)/2)
 	}
-	readOnly := s.until(ctx, bound, func() bool { return !s.primary(ctx) && (!s.o.Keeper.Facts().Mine || !s.o.Instance.Running()) })
-	if !readOnly {
-		readOnly = !s.primary(ctx)
+	readOnly := s.until(ctx, bound, func() bool { return !s.primary(ctx) })
+	if readOnly {
+		// A lease that cannot be given back, because it was deleted with its Cluster, ends by itself.
+		s.until(ctx, min(releaseBound, bound), func() bool { return !s.o.Keeper.Facts().Mine || !s.o.Instance.Running() })
 	}
 	if writable && peers && readOnly {
 		s.awaitReplica(hurry, cluster)

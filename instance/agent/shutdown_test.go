@@ -111,6 +111,19 @@ func TestAPrimaryWithoutOthersDoesNotWait(t *testing.T) {
 	})
 }
 
+func TestALeaseThatCannotBeGivenBackHoldsNoStopUp(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.primary()
+		w.api.change(func(s *api.ClusterStatus) { s.InstanceNames = []string{self} })
+		w.start()
+		w.api.outage(true, false)
+		if d := w.stop().took(); d > releaseBound+10*time.Second {
+			t.Errorf("took %s", d)
+		}
+	})
+}
+
 func TestASecondSignalEndsTheWaiting(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t)
