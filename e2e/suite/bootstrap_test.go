@@ -3,9 +3,7 @@ package suite
 import (
 	"fmt"
 	"testing"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	api "cnmsql.co/operator/api/v1alpha1"
@@ -22,11 +20,8 @@ func TestInstancesComeOneAfterTheOther(t *testing.T) {
 	if len(pods) != 3 {
 		t.Fatalf("%d Pods", len(pods))
 	}
-	for n := range pods[1:] {
-		before, after := pods[n], pods[n+1]
-		if made, ready := after.CreationTimestamp.Time, readySince(&before); made.Before(ready.Truncate(1e9)) {
-			t.Errorf("%s was made at %s, before %s was ready at %s", after.Name, made, before.Name, ready)
-		}
+	if why := early(key.Name); why != "" {
+		t.Error(why)
 	}
 	c := status(t, e, key)
 	if c.Status.CurrentPrimary != "c1-1" || c.Status.CurrentPrimaryGeneration != 1 || c.Status.EstablishedAt == nil {
@@ -67,13 +62,4 @@ func TestReplicasAreReadOnlyServersOfTheirOwn(t *testing.T) {
 		}
 		must(t, server.Close())
 	}
-}
-
-func readySince(pod *corev1.Pod) (at time.Time) {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
-			return c.LastTransitionTime.Time
-		}
-	}
-	return at
 }

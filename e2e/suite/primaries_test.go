@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,6 +22,18 @@ var primaries struct {
 	sync.Mutex
 	byCluster map[string][]string
 	broken    []string
+	// known are the Pods that were seen, wereReady those that were Ready at any time. early are those that
+	// were made before another of their Cluster had ever been Ready.
+	known     map[types.UID]*corev1.Pod
+	wereReady map[types.UID]bool
+	early     map[string]string
+}
+
+// early says of a Cluster's Pods which one was made too soon; empty when none was.
+func early(cluster string) string {
+	primaries.Lock()
+	defer primaries.Unlock()
+	return primaries.early[cluster]
 }
 
 // violations are those since the last call.
@@ -39,7 +52,8 @@ func watchPrimaries(e *framework.Environment) error {
 	if err != nil {
 		return fmt.Errorf("watching Pods: %w", err)
 	}
-	primaries.byCluster = map[string][]string{}
+	primaries.byCluster, primaries.early = map[string][]string{}, map[string]string{}
+	primaries.known, primaries.wereReady = map[types.UID]*corev1.Pod{}, map[types.UID]bool{}
 	go func() {
 		for {
 			for event := range w.ResultChan() {
@@ -60,6 +74,15 @@ func seen(pod *corev1.Pod, gone bool) {
 	primaries.Lock()
 	defer primaries.Unlock()
 	cluster := pod.Labels[api.LabelCluster]
+	if _, known := primaries.known[pod.UID]; !known {
+		primaries.known[pod.UID] = pod
+		for uid, other := range primaries.known {
+			if other.Name != pod.Name && other.Labels[api.LabelCluster] == cluster && !primaries.wereReady[uid] {
+				primaries.early[cluster] = pod.Name + " was made before " + other.Name + " had ever been Ready"
+			}
+		}
+	}
+	primaries.wereReady[pod.UID] = primaries.wereReady[pod.UID] || isReady(pod)
 	list := slices.DeleteFunc(primaries.byCluster[cluster], func(name string) bool { return name == pod.Name })
 	if !gone && pod.Labels[api.LabelRole] == api.RolePrimary {
 		list = append(list, pod.Name)
@@ -68,4 +91,10 @@ func seen(pod *corev1.Pod, gone bool) {
 	if len(list) > 1 {
 		primaries.broken = append(primaries.broken, cluster+": "+strings.Join(list, " and "))
 	}
+}
+
+func isReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 }
