@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // MaxClusterNameLength is the longest name a Cluster may have: "-replication-tls" is the longest suffix
@@ -47,6 +48,10 @@ const (
 	PortProbes  = 8080
 	PortMetrics = 9187
 )
+
+// PrimaryLeaseTTL is how long the primary lease lasts without a renewal. The holder's own deadlines lie below
+// it, and an observer counts it from when the observer itself last saw the Lease change.
+const PrimaryLeaseTTL = 15 * time.Second
 
 // Keys in Secrets.
 const (

@@ -9,15 +9,12 @@ import (
 	api "cnmsql.co/operator/api/v1alpha1"
 )
 
-// LeaseTTL is how long a holder counts as the holder after its last renewal was observed.
-const LeaseTTL = 15 * time.Second
-
 // Lease is the Lease of the primary role as it is first made, held by holder, or free when that is empty.
 // Afterwards the instances alone write it.
 func Lease(c *api.Cluster, holder string, now time.Time) *coordinationv1.Lease {
 	m := meta(c, c.LeaseName())
 	lease := &coordinationv1.Lease{ObjectMeta: m}
-	lease.Spec.LeaseDurationSeconds = new(int32(LeaseTTL / time.Second))
+	lease.Spec.LeaseDurationSeconds = new(int32(api.PrimaryLeaseTTL / time.Second))
 	lease.Spec.HolderIdentity = new(holder)
 	if holder != "" {
 		at := metav1.NewMicroTime(now)

@@ -20,7 +20,7 @@ import (
 // The times of the primary lease. A server whose manager last renewed at 0 is read-only at 13 s at the
 // latest, and nobody else may take the lease before 15 s.
 const (
-	leaseTTL    = 15 * time.Second
+	leaseTTL    = api.PrimaryLeaseTTL
 	renewEvery  = leaseTTL / 3
 	renewRetry  = time.Second
 	callTimeout = 3 * time.Second // below renewEvery

@@ -165,6 +165,7 @@ func (s *Shutdown) stopServer(ctx context.Context, readOnly bool) error {
 		return fmt.Errorf("stopping the server: %w", err)
 	}
 	s.o.Wake()
+	// A server that was killed leaves its lease to be given back only now.
 	s.until(ctx, handoffBound, func() bool { return !s.o.Keeper.Facts().Mine })
 	s.o.Log.Info("the server has stopped", "took", time.Since(started).Round(time.Millisecond).String())
 	return nil

@@ -118,7 +118,7 @@ func TestALeaseThatCannotBeGivenBackHoldsNoStopUp(t *testing.T) {
 		w.api.change(func(s *api.ClusterStatus) { s.InstanceNames = []string{self} })
 		w.start()
 		w.api.outage(true, false)
-		if d := w.stop().took(); d > releaseBound+10*time.Second {
+		if d := w.stop().took(); d > releaseBound+handoffBound+time.Second {
 			t.Errorf("took %s", d)
 		}
 	})

@@ -71,7 +71,13 @@ func assemble(c Config, kube agent.API, reaper *mysqld.Reaper, log logr.Logger) 
 	m.mysql = mysql.Open(mysql.Options{
 		Socket: c.Paths.socket(), User: api.AccountControl, KeepUsers: []string{api.AccountReplication},
 		Password: func() (string, error) { return c.Paths.secret("control", api.SecretKeyPassword) },
-		Log:      log.WithName("mysql"),
+		MayOpen: func() error {
+			if m.keeper.Remaining() <= 0 {
+				return errors.New("the primary lease is not in force")
+			}
+			return nil
+		},
+		Log: log.WithName("mysql"),
 	})
 	m.supervisor = mysqld.NewSupervisor(mysqld.SupervisorOptions{
 		Reaper: reaper, Prepare: m.configurer.prepare, Ready: m.mysql.WaitReady, Log: log.WithName("mysqld"),

@@ -54,7 +54,7 @@ var PrimaryRules = []Rule{
 	{"the first primary is being made", "Waits until the first instance has initialised its server and claimed the role.", (*pass).bootstrapRunning},
 	{"a switchover is running", "Waits for the handoff and the claim; ends it when it is cancelled, when the target cannot finish, or at its deadline.", (*pass).switchoverRunning},
 	{"a failover is running", "Waits for the claim; elects again when the chosen instance cannot finish.", (*pass).failoverRunning},
-	{"the primary has failed", "After failoverDelay and once its lease is free: reads everybody anew, elects, writes a failover transition.", (*pass).primaryFailed},
+	{"the primary has failed", "After failoverDelay and once its lease is free: reads everybody anew, elects, writes a failover transition. A primary that keeps its lease and does not serve has its Pod stopped.", (*pass).primaryFailed},
 	{"the primary cannot be reached", "Nothing: the fault may lie between the operator and the primary. Says so. One that replicas hear and clients cannot reach is asked to hand over.", (*pass).primaryUnreachable},
 	{"the primary is opening", "Waits until the instance that claimed the role is writable; a switchover that is asked for waits with it.", (*pass).primaryOpening},
 	{"the primary's Pod is being stopped", "Moves the role to the best replica before the Pod ends.", (*pass).primaryGoing},

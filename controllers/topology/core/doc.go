@@ -25,6 +25,6 @@
 //  8. No memory in memory. All that safety needs is in the snapshot, so that the
 //     operator may be killed at any point.
 //
-// The package imports the API, gtid and protocol. It knows no clock, no client
+// The package imports the API, flavor, gtid and protocol. It knows no clock, no client
 // and no logger.
 package core

@@ -104,7 +104,7 @@ func TestFailoverWaitsForWhatItMust(t *testing.T) {
 			return w
 		}, "after failoverDelay (30 s)", 10 * time.Second, false},
 		{"the lease", func() *world { return sound().lose(1) }, "until its lease is released or expired", 13 * time.Second, false},
-		{"a lease that is not there", func() *world { w := sound().lose(1); w.Lease = Lease{}; return w }, "until its lease is released or expired", LeaseTTL, false},
+		{"a lease that is not there", func() *world { w := sound().lose(1); w.Lease = Lease{}; return w }, "until its lease is released or expired", api.PrimaryLeaseTTL, false},
 		{"fresh facts", func() *world { w := deadPrimary(); w.Fresh = false; return w }, "", 0, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -162,7 +162,7 @@ func TestRunningFailover(t *testing.T) {
 		}, "c1-2", "waiting until the lease of c1-2/pod-2"},
 		{"the target's server hangs", func(w *world) {
 			w.i(2).Report.MySQL = nil
-			w.Now = now.Add(LeaseTTL)
+			w.Now = now.Add(api.PrimaryLeaseTTL)
 		}, "c1-3", "does not answer its manager"},
 		{"the old primary comes back", func(w *world) { w.add(1); w.Instances = w.Instances[1:] }, "c1-2", "is being promoted"},
 	} {

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/instance/flavor"
 	"cnmsql.co/operator/instance/protocol"
 )
 
@@ -34,7 +35,7 @@ type verdict struct {
 
 // heartbeatsMissed is how long a replica may hear nothing from its source before the source does not count
 // as alive: three of the replication heartbeats that a source sends when it has nothing else.
-const heartbeatsMissed = 3 * 2 * time.Second
+const heartbeatsMissed = 3 * flavor.HeartbeatPeriod
 
 // evidence judges the primary: first what its own manager or the API server reports, then signs of life,
 // then silence.
@@ -80,7 +81,7 @@ func (p *pass) reported(i *Instance) verdict {
 
 // bound is how long a primary may live and not serve.
 func (p *pass) bound() time.Duration {
-	return LeaseTTL + time.Duration(p.c.Spec.FailoverDelay)*time.Second
+	return api.PrimaryLeaseTTL + time.Duration(p.c.Spec.FailoverDelay)*time.Second
 }
 
 // patience is what is left of that.

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -45,8 +46,8 @@ func TestEvidence(t *testing.T) {
 		{"its Pod was made anew and waits for a node", func(w *world) { w.lose(1); w.i(1).Pod = &Pod{UID: "new"} }, failing},
 		{"it was not asked yet", func(w *world) { w.silence(1); w.i(1).Asked = false }, unreachable},
 		{"silent, Pod Ready, lease renewed", func(w *world) { w.silence(1) }, unreachable},
-		{"silent, Pod Ready, lease expired", func(w *world) { w.silence(1); w.Lease.Unchanged = LeaseTTL }, failing},
-		{"silent, Pod Ready, lease expired, heard by a replica", func(w *world) { w.i(1).Report = nil; w.Lease.Unchanged = LeaseTTL }, unreachable},
+		{"silent, Pod Ready, lease expired", func(w *world) { w.silence(1); w.Lease.Unchanged = api.PrimaryLeaseTTL }, failing},
+		{"silent, Pod Ready, lease expired, heard by a replica", func(w *world) { w.i(1).Report = nil; w.Lease.Unchanged = api.PrimaryLeaseTTL }, unreachable},
 		{"silent, Pod Ready, no lease", func(w *world) { w.silence(1); w.Lease = Lease{} }, unreachable},
 		{"silent, Pod not Ready", func(w *world) { w.silence(1); w.i(1).Pod.Ready = false }, failing},
 		{"silent, Pod not Ready, heard by a replica", func(w *world) { w.i(1).Report = nil; w.i(1).Pod.Ready = false }, unreachable},
@@ -91,7 +92,7 @@ func TestPrimaryThatLivesAndNoClientReachesHandsOver(t *testing.T) {
 		t.Fatalf("since %v, transition %+v", d.Status.PrimaryFailingSince, d.Status.PrimaryTransition)
 	}
 	w.then(d)
-	w.Now = now.Add(LeaseTTL)
+	w.Now = now.Add(api.PrimaryLeaseTTL)
 	d = Decide(w.Snapshot)
 	if tr := d.Status.PrimaryTransition; tr == nil || tr.Kind != api.TransitionSwitchover || tr.To != "c1-2" {
 		t.Errorf("transition %+v", tr)
@@ -160,5 +161,34 @@ func TestRecoveryIsToldAfterAFailureOnly(t *testing.T) {
 	says(t, d, "PrimaryRecovered: the primary c1-1 is writable")
 	if d.Status.PrimaryFailingSince != nil {
 		t.Error("it still counts as failing")
+	}
+}
+
+func TestPrimaryThatHangsAndKeepsItsLeaseIsFenced(t *testing.T) {
+	hung := func(waited time.Duration) *world {
+		w := sound()
+		w.i(1).Report.MySQL = nil
+		w.Lease.Holder = api.LeaseHolder("c1-1", w.i(1).Pod.UID)
+		since(w, waited)
+		return w
+	}
+	is := func(d Decision) bool {
+		return slices.ContainsFunc(d.Actions, func(a Action) bool { return a.Kind == DeletePod && a.Instance == "c1-1" })
+	}
+	if d := Decide(hung(api.PrimaryLeaseTTL - time.Second).Snapshot); is(d) {
+		t.Error("before its time to open has passed")
+	}
+	d := Decide(hung(api.PrimaryLeaseTTL).Snapshot)
+	if !is(d) || d.Status.PrimaryTransition != nil {
+		t.Errorf("rule %q, actions %q, transition %+v", d.Rule, actions(d), d.Status.PrimaryTransition)
+	}
+	refused := hung(api.PrimaryLeaseTTL)
+	refused.i(1).Report.Role.ResumeRefused = "it lost transactions"
+	other := hung(api.PrimaryLeaseTTL)
+	other.Lease.Holder = api.LeaseHolder("c1-1", "an earlier Pod")
+	for name, w := range map[string]*world{"it refuses to resume": refused, "its lease is an earlier Pod's": other} {
+		if is(Decide(w.Snapshot)) {
+			t.Error(name)
+		}
 	}
 }

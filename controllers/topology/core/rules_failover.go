@@ -34,10 +34,26 @@ func (p *pass) primaryFailed() bool {
 	if !p.s.Lease.Free() {
 		p.outcome(api.PhaseFailingOver, api.ReasonLeaseHeld, "the primary %s has failed (%s); waiting until its lease is released or expired", p.st.CurrentPrimary, v.why)
 		p.recheck(p.s.Lease.Remaining())
+		p.fencePrimary(v.why)
 		return true
 	}
 	p.failOver(v.why)
 	return true
+}
+
+// fencePrimary ends a wait that would otherwise have no end: the manager of a primary that has not served for
+// too long answers, and goes on renewing the lease, for instance beside a server that hangs. Its Pod is
+// stopped, upon which the manager steps down or kills the server, and gives the lease back.
+func (p *pass) fencePrimary(why string) {
+	i := p.primary()
+	if i == nil || i.Pod == nil || i.Report == nil || i.going() || i.Report.Role.ResumeRefused != "" || p.patience() > 0 {
+		return
+	}
+	if p.s.Lease.Holder != api.LeaseHolder(i.Name, i.Pod.UID) {
+		return
+	}
+	p.act(Action{Kind: DeletePod, Instance: i.Name, PodUID: i.Pod.UID, Why: "fencing a primary that keeps its lease and does not serve: " + why})
+	p.warn(api.EventInstanceReplaced, "the Pod %s is stopped and made again: it keeps the primary lease and does not serve (%s)", i.Name, why)
 }
 
 func (p *pass) onlyOne() bool {
@@ -101,7 +117,7 @@ func (p *pass) failoverRunning() bool {
 	}
 	p.outcome(api.PhaseFailingOver, api.ReasonFailingOver, "%s is being promoted in place of %s", t.To, t.From)
 	why := p.targetLost(t)
-	if i := p.s.instance(t.To); why == "" && i.Report != nil && !i.running() && p.s.Now.Sub(t.StartedAt.Time) >= LeaseTTL {
+	if i := p.s.instance(t.To); why == "" && i.Report != nil && !i.running() && p.s.Now.Sub(t.StartedAt.Time) >= api.PrimaryLeaseTTL {
 		// A switchover has its deadline for this.
 		why = "its server does not answer its manager"
 	}

@@ -88,11 +88,8 @@ type Lease struct {
 	HandoffAttempt string
 }
 
-// LeaseTTL is how long a primary lease lasts without renewal.
-const LeaseTTL = 15 * time.Second
-
 // Expired tells that the lease was watched for a whole TTL without a renewal.
-func (l Lease) Expired() bool { return l.Known && l.Holder != "" && l.Unchanged >= LeaseTTL }
+func (l Lease) Expired() bool { return l.Known && l.Holder != "" && l.Unchanged >= api.PrimaryLeaseTTL }
 
 // Free tells that nobody may write by this lease.
 func (l Lease) Free() bool { return l.Known && (l.Holder == "" || l.Expired()) }
@@ -103,7 +100,7 @@ func (l Lease) HeldBy(instance string) bool {
 }
 
 // Remaining is how long it takes until the lease has expired if it is not renewed.
-func (l Lease) Remaining() time.Duration { return max(LeaseTTL-l.Unchanged, 0) }
+func (l Lease) Remaining() time.Duration { return max(api.PrimaryLeaseTTL-l.Unchanged, 0) }
 
 // instance finds an instance by name; nil when there is none.
 func (s *Snapshot) instance(name string) *Instance {

@@ -142,7 +142,7 @@ func TestRunningSwitchover(t *testing.T) {
 		}, goesOn, nil},
 		{"the same, and its lease has expired", func(w *world) {
 			w.stepDown("1:1-100").Lease = held
-			w.Lease.Unchanged = LeaseTTL
+			w.Lease.Unchanged = api.PrimaryLeaseTTL
 			w.Now = now.Add(time.Hour)
 		}, withdrawn, nil},
 		{"a server that hangs for a moment is no reason", func(w *world) { w.i(2).Report.MySQL = nil }, goesOn, nil},

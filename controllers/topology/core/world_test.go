@@ -147,7 +147,7 @@ func (w *world) lose(n int) *world {
 // free makes the lease have expired, and the reports be read after that.
 func (w *world) free() *world {
 	if w.Lease.Holder != "" {
-		w.Lease.Unchanged = LeaseTTL
+		w.Lease.Unchanged = api.PrimaryLeaseTTL
 	}
 	w.Fresh = true
 	return w
