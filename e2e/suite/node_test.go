@@ -18,7 +18,7 @@ func awayFromHelpers(t *testing.T, e *framework.Environment, key client.ObjectKe
 	all := &corev1.PodList{}
 	must(t, e.Client.List(t.Context(), all))
 	for _, p := range all.Items {
-		if p.Namespace == framework.OperatorNamespace || p.Namespace == "kube-system" || p.Namespace == "cert-manager" {
+		if p.Namespace == framework.OperatorNamespace || p.Namespace == "kube-system" {
 			busy[p.Spec.NodeName] = true
 		}
 	}

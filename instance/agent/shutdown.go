@@ -86,10 +86,12 @@ func (s *Shutdown) Run(ctx context.Context, signals <-chan os.Signal) error {
 // giveUpRole returns whether the server is confirmed to take no writes.
 func (s *Shutdown) giveUpRole(ctx, hurry context.Context, cluster *api.Cluster, smart time.Duration) bool {
 	writable := s.primary(ctx)
-	peers := cluster != nil && len(others(cluster, s.o.Name)) > 0
+	peers := cluster != nil && len(others(cluster, s.o.Name)) > 0 && !s.o.Watcher.Deleted()
 	if writable && peers {
 		s.o.Log.Info("waiting for the role to be moved", "atMost", smart.String())
-		s.until(hurry, smart, func() bool { return !s.primary(ctx) && !s.o.Keeper.Facts().Mine })
+		s.until(hurry, smart, func() bool {
+			return s.o.Watcher.Deleted() || !s.primary(ctx) && !s.o.Keeper.Facts().Mine
+		})
 	}
 	s.o.Stopping.stepDown.Store(true)
 	s.o.Wake()
@@ -99,14 +101,17 @@ func (s *Shutdown) giveUpRole(ctx, hurry context.Context, cluster *api.Cluster, 
 	}
 	readOnly := s.until(ctx, bound, func() bool { return !s.primary(ctx) })
 	if readOnly {
-		// A lease that cannot be given back, because it was deleted with its Cluster, ends by itself.
-		s.until(ctx, min(releaseBound, bound), func() bool { return !s.o.Keeper.Facts().Mine || !s.o.Instance.Running() })
+		s.until(ctx, min(releaseBound, bound), func() bool { return s.released() || !s.o.Instance.Running() })
 	}
-	if writable && peers && readOnly {
+	if writable && peers && readOnly && !s.o.Watcher.Deleted() {
 		s.awaitReplica(hurry, cluster)
 	}
 	return readOnly
 }
+
+// released tells that nobody has to wait for the lease of this Pod: it was given back, or it goes with its
+// Cluster.
+func (s *Shutdown) released() bool { return !s.o.Keeper.Facts().Mine || s.o.Watcher.Deleted() }
 
 // primary tells whether the server may be writable: anything but read-only confirmed, or no server.
 func (s *Shutdown) primary(ctx context.Context) bool {
@@ -166,7 +171,7 @@ func (s *Shutdown) stopServer(ctx context.Context, readOnly bool) error {
 	}
 	s.o.Wake()
 	// A server that was killed leaves its lease to be given back only now.
-	s.until(ctx, handoffBound, func() bool { return !s.o.Keeper.Facts().Mine })
+	s.until(ctx, handoffBound, s.released)
 	s.o.Log.Info("the server has stopped", "took", time.Since(started).Round(time.Millisecond).String())
 	return nil
 }

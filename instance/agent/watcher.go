@@ -34,6 +34,7 @@ type Watcher struct {
 	cluster *api.Cluster
 	got     time.Duration // when cluster was accepted
 	proof   time.Duration // when it was last known to be the present one
+	deleted bool
 }
 
 // NewWatcher makes a Watcher. The Lease it sees goes to the keeper.
@@ -46,6 +47,14 @@ func (w *Watcher) Cluster() *api.Cluster {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.cluster
+}
+
+// Deleted tells that the Cluster as last seen is deleted, or being deleted: its Lease and its other instances
+// go as well.
+func (w *Watcher) Deleted() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.deleted || w.cluster != nil && !w.cluster.DeletionTimestamp.IsZero()
 }
 
 // Age is how long ago the Cluster was known to be the present one, or -1 ms when it never was.
@@ -98,7 +107,7 @@ func (w *Watcher) accept(cluster *api.Cluster, asked time.Duration) *api.Cluster
 	fresh := w.cluster == nil || supersedes(cluster, w.cluster) || asked > w.got
 	news := fresh && (w.cluster == nil || cluster.ResourceVersion != w.cluster.ResourceVersion)
 	if fresh {
-		w.cluster, w.got, w.proof = cluster, now, now
+		w.cluster, w.got, w.proof, w.deleted = cluster, now, now, false
 	}
 	w.mu.Unlock()
 	if news {
@@ -163,6 +172,11 @@ func (w *Watcher) take(event watch.Event) error {
 	case watch.Deleted:
 		// A deleted Cluster ends its Pods by itself; a deleted Lease is made anew by the operator. Until
 		// then what was last seen stands.
+		if _, ok := event.Object.(*api.Cluster); ok {
+			w.mu.Lock()
+			w.deleted = true
+			w.mu.Unlock()
+		}
 		return nil
 	case watch.Added, watch.Modified:
 	}

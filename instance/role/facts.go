@@ -67,6 +67,11 @@ type LeaseFacts struct {
 
 func (l LeaseFacts) held() bool { return l.Known && l.Mine && l.InForce }
 
+// handedOver tells that the old primary recorded what it had executed, for this very attempt.
+func (l LeaseFacts) handedOver(attempt string) bool {
+	return l.Handoff != nil && l.HandoffAttempt == attempt
+}
+
 // Peers is one round of questions to every other instance of the Cluster.
 type Peers struct {
 	// SinceLease tells that they were asked after this instance took the lease: from then on nobody can

@@ -24,6 +24,9 @@ func promote(f Facts, i Intent, t *Transition) Decision {
 	if f.Refusal.ofAttempt(t.Attempt) {
 		return refuse(f, t, f.Refusal.Why)
 	}
+	if t.Kind == Switchover && !f.Lease.handedOver(t.Attempt) {
+		return awaitHandoff(f, t)
+	}
 	if d, due := takeLease(f, Replica); due {
 		return d
 	}
@@ -52,14 +55,20 @@ func promote(f Facts, i Intent, t *Transition) Decision {
 	return d
 }
 
+// awaitHandoff waits while the old primary still holds its lease. One that let it go in any other way than by
+// handing over has not said what it had executed: the operator then decides anew, on what is known.
+func awaitHandoff(f Facts, t *Transition) Decision {
+	if f.Lease.Holder != "" && !f.Lease.Mine && !f.Lease.Expired {
+		return wait(Replica, t.From+" has not handed over yet")
+	}
+	return refuse(f, t, fmt.Sprintf("%s gave up its lease without a handoff for this switchover", t.From))
+}
+
 // receiveHandoff waits, in a switchover, for everything that the old primary had executed when it had
 // become read-only. The receiver runs until then; a failover has no handoff, and stops it at once.
 func receiveHandoff(f Facts, t *Transition) (Decision, bool) {
 	m := f.MySQL
 	if t.Kind == Switchover {
-		if f.Lease.HandoffAttempt != t.Attempt || f.Lease.Handoff == nil {
-			return wait(Replica, fmt.Sprintf("%s has recorded no handoff for this switchover", t.From)), true
-		}
 		if missing := f.Lease.Handoff.Minus(m.Held()); !missing.IsEmpty() {
 			return receive(f, fmt.Sprintf("receiving the last %s of %s", transactions(missing), t.From)), true
 		}

@@ -39,8 +39,8 @@ func (p *pass) scaleDown() {
 	}
 }
 
-// scaleUp names the next instance once all others have their data: each is cloned from the primary in turn. A
-// number is never given twice.
+// scaleUp names the next instance once all others have their data and the one before is Ready: each is cloned
+// from the primary in turn. A number is never given twice.
 func (p *pass) scaleUp() {
 	if len(p.st.InstanceNames) >= int(p.c.Spec.Instances) || p.pending() != nil || !p.primaryWritable() {
 		return
@@ -48,9 +48,13 @@ func (p *pass) scaleUp() {
 	if p.s.SpecProblem != "" || p.s.NotReadyYet != "" {
 		return
 	}
-	for _, name := range p.st.InstanceNames {
-		// One that once had its data and has failed since does not keep another from being made.
+	for n, name := range p.st.InstanceNames {
+		// One that once was well and has failed since does not keep another from being made, unless it is the
+		// last: that a second would fail like it is too likely.
 		i := p.s.instance(name)
+		if last := n == len(p.st.InstanceNames)-1; last && (i == nil || i.Pod == nil || !i.Pod.Ready) {
+			return
+		}
 		if _, seen := p.st.GTIDExecutedByInstance[name]; !seen || i != nil && i.Report != nil && i.Report.Provision != nil {
 			return
 		}
