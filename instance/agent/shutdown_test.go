@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/watch"
+
 	api "cnmsql.co/operator/api/v1alpha1"
 	"cnmsql.co/operator/instance/protocol"
 )
@@ -121,6 +123,22 @@ func TestALeaseThatCannotBeGivenBackHoldsNoStopUp(t *testing.T) {
 		if d := w.stop().took(); d > releaseBound+handoffBound+time.Second {
 			t.Errorf("took %s", d)
 		}
+	})
+}
+
+func TestAPodOfADeletedClusterWaitsForNobody(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.primary()
+		w.start()
+		w.api.outage(true, false) // its Lease is gone
+		if err := w.watcher.take(watch.Event{Type: watch.Deleted, Object: &api.Cluster{}}); err != nil {
+			t.Fatal(err)
+		}
+		if d := w.stop().took(); d > time.Second {
+			t.Errorf("took %s", d)
+		}
+		w.wantSteps("open writes", "demote", "stop")
 	})
 }
 

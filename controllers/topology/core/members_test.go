@@ -71,6 +71,28 @@ func TestRunningPodsSurviveAWipedStatus(t *testing.T) {
 	}
 }
 
+func TestTheNextInstanceIsMadeWhenTheOneBeforeIsReady(t *testing.T) {
+	for name, change := range map[string]func(*Instance){
+		"it is not Ready": func(i *Instance) { i.Pod.Ready = false },
+		"it has no Pod":   func(i *Instance) { i.Pod = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := sound()
+			w.Cluster.Spec.Instances = 4
+			change(w.i(3))
+			if got := Decide(w.Snapshot).Status.InstanceNames; len(got) != 3 {
+				t.Errorf("instances %v", got)
+			}
+			w = sound()
+			w.Cluster.Spec.Instances = 4
+			change(w.i(2)) // an earlier one that was well when the last was made
+			if got := Decide(w.Snapshot).Status.InstanceNames; len(got) != 4 {
+				t.Errorf("instances %v", got)
+			}
+		})
+	}
+}
+
 func TestScaleUpIsOneAtATimeAndNumbersAreNotReused(t *testing.T) {
 	w := sound()
 	w.Cluster.Spec.Instances = 6
