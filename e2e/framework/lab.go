@@ -28,6 +28,16 @@ func (l Lab) Up(ctx context.Context, nodes int, progress io.Writer) (started boo
 	return true, nil
 }
 
+// Down ends the lab; its logs are kept in a folder unless that is empty.
+func (l Lab) Down(ctx context.Context, logs string) error {
+	args := []string{"down"}
+	if logs != "" {
+		args = append(args, "--logs", logs)
+	}
+	_, err := run(ctx, nil, l.Script, args...)
+	return err
+}
+
 // Kubeconfig is the path of one that works on this machine.
 func (l Lab) Kubeconfig(ctx context.Context) (string, error) {
 	out, err := run(ctx, nil, l.Script, "kubeconfig")

@@ -71,19 +71,32 @@ func (l *Ledger) Acked(t time.Time) bool {
 // Gap is the longest time without an acknowledged write in [from, to]. The time since the last write before
 // from belongs to it, and the time up to to when nothing was acknowledged any more.
 func (l *Ledger) Gap(from, to time.Time) time.Duration {
+	_, long := l.Pause(from, to)
+	return long
+}
+
+// Pause is Gap with the time of the write that it began after.
+func (l *Ledger) Pause(from, to time.Time) (begin time.Time, long time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	previous, longest := from, time.Duration(0)
+	begin = from
+	previous := from
+	end := func(at time.Time) {
+		if d := at.Sub(previous); d > long {
+			begin, long = previous, d
+		}
+	}
 	for _, a := range l.acked {
-		switch {
-		case a.at.After(to):
-			return max(longest, to.Sub(previous))
-		case a.at.After(from):
-			longest = max(longest, a.at.Sub(previous))
+		if a.at.After(to) {
+			break
+		}
+		if a.at.After(from) {
+			end(a.at)
 		}
 		previous = a.at
 	}
-	return max(longest, to.Sub(previous))
+	end(to)
+	return begin, long
 }
 
 // Missing are the acknowledged keys that are not among those found in the database.
