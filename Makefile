@@ -7,6 +7,7 @@ MAKEFLAGS += --no-print-directory
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 IMG     ?= cnmsql/operator:dev
 NODES   ?= 1
+RUNS    ?= 10
 
 LAB     := e2e/lab/lab
 TOOL    := go tool -modfile=go.tools.mod
@@ -57,7 +58,7 @@ lint: drift ## Check formatting, generated files, and the code's rules
 	@cd e2e && go tool -modfile=../go.tools.mod golangci-lint run
 
 ##@ Test it
-.PHONY: test test-unit test-mysql test-demo e2e bench
+.PHONY: test test-unit test-mysql test-demo e2e bench bench-failover
 test: ## Every layer, with the seconds of each (what .ci/run calls)
 	@.ci/layers lint test-unit test-mysql test-demo
 
@@ -73,6 +74,10 @@ test-demo: ## The demonstration on the lab, as a test: no acknowledged write may
 
 e2e: build image bin/kubectl ## Tests against the lab; one that is up is used and left, else one is made and ended
 	@.ci/e2e $(IMG) bin/operator.tar
+
+bench-failover: build image bin/kubectl ## How long writes stand still, beside a script's steps; lab as for e2e, RUNS=10 of each, BENCH=-trace for timelines
+	@cd e2e && go build -buildvcs=false -o ../bin/bench ./bench
+	@bin/bench -archive bin/operator.tar -nodes $${NODES:-3} -runs $(RUNS) $(BENCH)
 
 bench: ## Go benchmarks
 	@go test -run '^$$' -bench . -benchmem ./api/... ./controllers/... ./instance/...

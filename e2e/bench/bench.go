@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"cnmsql.co/operator/e2e/framework"
+)
+
+// namespace is where both sides live. It is made anew for each run of the program.
+const namespace = "bench"
+
+// readyWithin is how long a side may take until all is well again.
+const readyWithin = 4 * time.Minute
+
+// bench is one run of the program. The result goes to out, what is done meanwhile to progress.
+type bench struct {
+	options
+	e             *framework.Environment
+	archive       string
+	out, progress io.Writer
+	begin         time.Time
+}
+
+// side is one of the two systems that are compared.
+type side struct {
+	name string
+	db   *framework.Database
+	// service is the Service that leads to the primary.
+	service   string
+	instances []string
+	primary   func(ctx context.Context) (string, error)
+	// settle waits until there is a primary and all others follow it.
+	settle func(ctx context.Context) error
+	// ways are what can be done to the primary. other is an instance that is not.
+	ways map[string]func(ctx context.Context, t *timeline, primary, other string) error
+	// observe tells a timeline, until ctx ends, what this side shows of itself.
+	observe func(ctx context.Context, t *timeline) error
+}
+
+// run measures every way in turns of the sides.
+func (b *bench) run(ctx context.Context) error {
+	b.begin = time.Now()
+	sides, err := b.setUp(ctx)
+	if err != nil {
+		return err
+	}
+	table := newTable()
+	for _, way := range b.ways {
+		for n := range b.runs {
+			for _, s := range sides {
+				if s.ways[way] == nil {
+					continue
+				}
+				r, err := b.measure(ctx, s, way)
+				if err != nil {
+					return fmt.Errorf("%s, %s, run %d: %w", s.name, way, n+1, err)
+				}
+				table.add(way, s.name, r)
+				b.say("%-10s %-8s run %d: service %s, direct %s", way, s.name, n+1, seconds(r.service), seconds(r.direct))
+			}
+		}
+	}
+	table.print(b.out)
+	if b.keep {
+		return nil
+	}
+	return b.clean(ctx)
+}
+
+func (b *bench) setUp(ctx context.Context) ([]*side, error) {
+	if err := b.freshNamespace(ctx); err != nil {
+		return nil, err
+	}
+	var sides []*side
+	for _, make := range []struct {
+		name string
+		side func(context.Context) (*side, error)
+	}{{"ours", b.ours}} {
+		if !slices.Contains(b.sides, make.name) {
+			continue
+		}
+		b.say("setting up: %s", make.name)
+		s, err := make.side(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("setting up %s: %w", make.name, err)
+		}
+		sides = append(sides, s)
+	}
+	return sides, nil
+}
+
+func (b *bench) freshNamespace(ctx context.Context) error {
+	if !b.keep {
+		if err := b.clean(ctx); err != nil {
+			return err
+		}
+	}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	return framework.Await(ctx, "namespace "+namespace, 2*time.Minute, func(ctx context.Context) (bool, string, error) {
+		err := b.e.Client.Create(ctx, ns.DeepCopy())
+		if apierrors.IsAlreadyExists(err) {
+			return b.keep, "the one of an earlier run is still being deleted", nil
+		}
+		return err == nil, "", err
+	})
+}
+
+func (b *bench) clean(ctx context.Context) error {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	if err := client.IgnoreNotFound(b.e.Client.Delete(ctx, ns)); err != nil {
+		return fmt.Errorf("deleting namespace %s: %w", namespace, err)
+	}
+	return nil
+}
+
+func (b *bench) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(b.progress, "%6.1f s  %s\n", time.Since(b.begin).Seconds(), fmt.Sprintf(format, args...))
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"cnmsql.co/operator/e2e/framework"
+)
+
+// options are what the flags say.
+type options struct {
+	archive string
+	nodes   int
+	runs    int
+	trace   bool
+	keep    bool
+	ways    []string
+	sides   []string
+}
+
+func main() {
+	o := options{}
+	flag.StringVar(&o.archive, "archive", "bin/operator.tar", "the `file` with the operator's image")
+	flag.IntVar(&o.nodes, "nodes", 3, "how many nodes a lab gets that is made for this")
+	flag.IntVar(&o.runs, "runs", 10, "how often each way is measured")
+	flag.BoolVar(&o.trace, "trace", false, "do each way once and print its timeline")
+	flag.BoolVar(&o.keep, "keep", false, "use what an earlier run with -keep left (with the operator of that time), and leave it")
+	ways := flag.String("ways", "switchover,kill,delete", "which `ways` to measure")
+	sides := flag.String("sides", "ours,scripted", "which `sides` to measure")
+	flag.Parse()
+	o.ways, o.sides = strings.Split(*ways, ","), strings.Split(*sides, ",")
+	if o.trace {
+		o.runs = 1
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := start(ctx, o)
+	stop()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "\nThe benchmark failed: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// start finds or makes the lab. One that it made, it ends.
+func start(ctx context.Context, o options) (err error) {
+	root, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("finding the checkout: %w", err)
+	}
+	lab := framework.Lab{Script: filepath.Join(root, "e2e/lab/lab")}
+	started, err := lab.Up(ctx, o.nodes, os.Stderr)
+	if started {
+		defer func() {
+			logs := ""
+			if err != nil {
+				logs = filepath.Join(root, "dist/lab-logs")
+			}
+			err = errors.Join(err, lab.Down(context.WithoutCancel(ctx), logs))
+		}()
+	}
+	if err != nil {
+		return err
+	}
+	e, err := framework.Open(ctx, lab, filepath.Join(root, "bin"))
+	if err != nil {
+		return err
+	}
+	b := &bench{options: o, e: e, archive: filepath.Join(root, o.archive), out: os.Stdout, progress: os.Stderr}
+	return b.run(ctx)
+}

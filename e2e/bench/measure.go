@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"cnmsql.co/operator/e2e/framework"
+)
+
+const (
+	// calm is for how long writes must have been acknowledged, with no pause above calmPause, before a run
+	// begins and before it counts as over.
+	calm      = 2 * time.Second
+	calmPause = 500 * time.Millisecond
+	// calmWithin is how long that may take.
+	calmWithin = 2 * time.Minute
+)
+
+// result are the longest pauses of one run.
+type result struct{ service, direct time.Duration }
+
+// measure disturbs a side once while the writers write, and holds every instance to their ledgers.
+func (b *bench) measure(ctx context.Context, s *side, way string) (result, error) {
+	t := newTimeline(b.trace)
+	w, err := startWriters(ctx, s, t)
+	if err != nil {
+		return result{}, err
+	}
+	defer w.stop()
+	if err := w.awaitCalm(ctx); err != nil {
+		return result{}, err
+	}
+	observing, stop := context.WithCancel(ctx)
+	defer stop()
+	if b.trace {
+		if err := s.observe(observing, t); err != nil {
+			return result{}, err
+		}
+	}
+	begin := time.Now()
+	if err := disturb(ctx, s, way, t); err != nil {
+		return result{}, err
+	}
+	if err := errors.Join(s.settle(ctx), w.awaitCalm(ctx)); err != nil {
+		return result{}, err
+	}
+	end := time.Now()
+	w.stop()
+	stop()
+	since, direct := w.direct.ledger.Pause(begin, end)
+	r := result{service: w.service.ledger.Gap(begin, end), direct: direct}
+	if b.trace {
+		t.print(b.out, fmt.Sprintf("%s, %s: writes stood still for %s through the Service, %s directly", way, s.name, seconds(r.service), seconds(r.direct)), since)
+	}
+	return r, w.verify(ctx, s)
+}
+
+// disturb does it to the primary, and waits until another instance has the role.
+func disturb(ctx context.Context, s *side, way string, t *timeline) error {
+	primary, err := s.primary(ctx)
+	if err != nil {
+		return err
+	}
+	other := s.instances[slices.IndexFunc(s.instances, func(name string) bool { return name != primary })]
+	t.add("bench", "%s of %s begins", way, primary)
+	if err := s.ways[way](ctx, t, primary, other); err != nil {
+		return err
+	}
+	t.add("bench", "the command has returned")
+	return framework.Await(ctx, "another primary than "+primary, calmWithin, func(ctx context.Context) (bool, string, error) {
+		now, err := s.primary(ctx)
+		return now != "" && now != primary, now, err
+	})
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/e2e/framework"
+)
+
+const (
+	image     = "mysql:9.7"
+	instances = 3
+	// clusterName is ours, scriptName the other side's.
+	clusterName = "bench"
+)
+
+// parameters are those of both sides: a small machine bears six such servers.
+func parameters() map[string]string {
+	return map[string]string{
+		"innodb_buffer_pool_size": "64M", "innodb_redo_log_capacity": "32M", "max_connections": "100", "table_open_cache": "200",
+		"performance_schema_digests_size": "100", "performance_schema_max_table_instances": "400",
+		"performance_schema_max_thread_instances": "300",
+	}
+}
+
+// cluster is what is measured; its commits wait for one acknowledgement.
+func cluster() *api.Cluster {
+	return &api.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: clusterName},
+		Spec: api.ClusterSpec{
+			Instances:       instances,
+			ImageName:       image,
+			MinSyncReplicas: 1,
+			MySQL:           api.MySQLConfiguration{Parameters: parameters(), SemiSync: &api.SemiSyncConfiguration{Enabled: true}},
+			Storage:         api.StorageConfiguration{Size: resource.MustParse("1Gi")},
+		},
+	}
+}
+
+// ours installs the operator and makes the Cluster.
+func (b *bench) ours(ctx context.Context) (*side, error) {
+	c := cluster()
+	key := client.ObjectKeyFromObject(c)
+	there := b.keep && b.e.Client.Get(ctx, key, &api.Cluster{}) == nil
+	if !there {
+		if err := b.e.Install(ctx, b.archive); err != nil {
+			return nil, fmt.Errorf("installing the operator: %w", err)
+		}
+		if err := b.e.Client.Create(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.e.AwaitReady(ctx, key, 2*readyWithin, func(now string) { b.say("    %s", now) }); err != nil {
+		return nil, err
+	}
+	db, err := b.e.Database(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	now, err := b.e.Cluster(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return &side{
+		name: "ours", db: db, service: now.ServiceName("rw"), instances: now.Status.InstanceNames,
+		primary: func(ctx context.Context) (string, error) {
+			c, err := b.e.Cluster(ctx, key)
+			if err != nil {
+				return "", err
+			}
+			return c.Status.CurrentPrimary, nil
+		},
+		settle:  func(ctx context.Context) error { return b.settleCluster(ctx, key) },
+		ways:    b.ourWays(key),
+		observe: func(ctx context.Context, t *timeline) error { return b.observeCluster(ctx, key, t) },
+	}, nil
+}
+
+func (b *bench) ourWays(key client.ObjectKey) map[string]func(ctx context.Context, t *timeline, primary, other string) error {
+	return map[string]func(ctx context.Context, t *timeline, primary, other string) error{
+		"switchover": func(ctx context.Context, _ *timeline, _, other string) error {
+			_, err := b.e.Plugin(ctx, key.Namespace, "promote", key.Name, other)
+			return err
+		},
+		"kill": func(ctx context.Context, _ *timeline, primary, _ string) error {
+			return b.e.KillServer(ctx, client.ObjectKey{Namespace: key.Namespace, Name: primary})
+		},
+		"delete": func(ctx context.Context, _ *timeline, primary, _ string) error {
+			_, err := b.e.Kubectl(ctx, "-n", key.Namespace, "delete", "pod", primary, "--wait=false")
+			return err
+		},
+	}
+}
+
+// settleCluster waits until the Cluster is Ready. A former primary that holds writes which nobody was told of
+// is kept out for good; it is made anew, as the next run needs it.
+func (b *bench) settleCluster(ctx context.Context, key client.ObjectKey) error {
+	var diverged string
+	err := framework.Await(ctx, "Cluster "+key.String()+" to be Ready", readyWithin, func(ctx context.Context) (bool, string, error) {
+		c, err := b.e.Cluster(ctx, key)
+		if err != nil {
+			return false, "", err
+		}
+		diverged = strings.Join(c.Status.DivergedInstances, " ")
+		return framework.Ready(c) || diverged != "", framework.Describe(c), nil
+	})
+	if err != nil || diverged == "" {
+		return err
+	}
+	b.say("    %s holds writes that no one else has, none of them acknowledged: making it anew", diverged)
+	for name := range strings.FieldsSeq(diverged) {
+		_, err := b.e.Kubectl(ctx, "-n", key.Namespace, "delete", "pvc,pod", name, "--wait=false", "--now")
+		if err != nil {
+			return err
+		}
+	}
+	return errors.Join(b.notDiverged(ctx, key), b.e.AwaitReady(ctx, key, readyWithin, nil))
+}
+
+func (b *bench) notDiverged(ctx context.Context, key client.ObjectKey) error {
+	return framework.Await(ctx, "no instance to have diverged", readyWithin, func(ctx context.Context) (bool, string, error) {
+		c, err := b.e.Cluster(ctx, key)
+		if err != nil {
+			return false, "", err
+		}
+		return len(c.Status.DivergedInstances) == 0 && !meta.IsStatusConditionTrue(c.Status.Conditions, api.ConditionDegraded), framework.Describe(c), nil
+	})
+}
