@@ -84,7 +84,7 @@ func (b *bench) setUp(ctx context.Context) ([]*side, error) {
 	for _, make := range []struct {
 		name string
 		side func(context.Context) (*side, error)
-	}{{"ours", b.ours}} {
+	}{{"ours", b.ours}, {"scripted", b.scripted}} {
 		if !slices.Contains(b.sides, make.name) {
 			continue
 		}
