@@ -30,9 +30,10 @@ const (
 )
 
 // serve starts the server again and again, so that a killed one is back at once, as in ours: the kubelet
-// would wait longer before each start. It is also what a server expects that is to restart after CLONE.
+// would wait longer before each start. It is also what a server expects that is to restart after CLONE. Nobody
+// is locked out: that is a part of ours, which opens a server when it knows its role.
 const serve = `trap 'exit 0' TERM
-while :; do mysqld --defaults-file=` + scriptConfig + `/$(hostname).cnf & wait $!; done`
+while :; do mysqld --defaults-file=` + scriptConfig + `/$(hostname).cnf --offline-mode=OFF & wait $!; done`
 
 // initialise makes the accounts, too: without a transaction, so that three servers begin alike.
 const initialise = `[ -d ` + scriptData + `/mysql/mysql ] || mysqld --no-defaults --initialize-insecure --datadir=` + scriptData +
