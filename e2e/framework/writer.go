@@ -35,8 +35,13 @@ func (d *Database) StartWriter(ctx context.Context, table string) (*Writer, erro
 		"DROP TABLE IF EXISTS " + table,
 		"CREATE TABLE " + table + " (id BIGINT PRIMARY KEY, written TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6))",
 	} {
-		if _, err := db.ExecContext(ctx, statement); err != nil {
-			return nil, fmt.Errorf("preparing the table %s: %w", table, err)
+		// The nodes learn of a Service's endpoints a moment after the API server does.
+		err := Await(ctx, "the table "+table, 10*time.Second, func(ctx context.Context) (bool, string, error) {
+			_, err := db.ExecContext(ctx, statement)
+			return err == nil, fmt.Sprint(err), nil
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))

@@ -31,6 +31,9 @@ const (
 	answersLast  = 5 * time.Second
 	refusalLasts = 10 * time.Second
 	retryBroken  = 30 * time.Second
+	// routesLag is how long clients may be led to a former primary after the Cluster names another: until the
+	// labels, the endpoints and each node's kube-proxy, which by default programs once a second, have followed.
+	routesLag = 3 * time.Second
 )
 
 // LoopOptions are what a Loop works with.
@@ -64,6 +67,8 @@ type Loop struct {
 	refusal   *role.Refusal
 	refusedAt time.Duration
 	retryAt   time.Duration // of a broken channel; 0 when it is not broken
+	primaryAt time.Duration // when this was last seen to be the primary
+	wasOne    bool          // whether it ever was
 	waitKey   string        // what is waited for, without its figures
 	waitSince time.Duration
 	waitPause time.Duration
@@ -146,6 +151,10 @@ func (l *Loop) observe(ctx context.Context) moment {
 	f.Lease = l.o.Keeper.Facts()
 	now := l.o.Clock.Now()
 	f.RetryDue = l.retryDue(f.MySQL, now)
+	if m.intent.CurrentPrimary == l.o.Name {
+		l.wasOne, l.primaryAt = true, now
+	}
+	f.LatelyPrimary = l.wasOne && now-l.primaryAt < routesLag
 	if l.refusal != nil && l.refusal.Attempt == "" && now-l.refusedAt > refusalLasts {
 		l.refusal = nil
 	}

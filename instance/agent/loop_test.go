@@ -216,6 +216,11 @@ func TestAPrimaryHandsOverInOrderAndFollows(t *testing.T) {
 		w.api.change(func(s *api.ClusterStatus) { s.CurrentPrimary, s.CurrentPrimaryGeneration = "c-3", 4 })
 		w.settle()
 		w.wantSteps("open writes", "demote", "follow c-3.ns.svc")
+		// Clients of the primary may be led here for a moment.
+		time.Sleep(routesLag - 500*time.Millisecond)
+		w.wantSteps("open writes", "demote", "follow c-3.ns.svc")
+		time.Sleep(2 * lastWait)
+		w.wantSteps("open writes", "demote", "follow c-3.ns.svc", "admit clients")
 	})
 }
 

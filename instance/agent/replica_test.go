@@ -18,7 +18,7 @@ func TestAServerThatBecameWritableIsDemoted(t *testing.T) {
 		w.server.alter(func(m *protocol.MySQL) { m.ReadOnly, m.SuperReadOnly = false, false })
 		time.Sleep(1500 * time.Millisecond)
 		synctest.Wait()
-		w.wantSteps("demote")
+		w.wantSteps("demote", "admit clients")
 	})
 }
 

@@ -43,6 +43,7 @@ type Replication interface {
 type Writes interface {
 	Demote(ctx context.Context, o mysql.DemoteOptions) error
 	OpenWrites(ctx context.Context) error
+	AdmitClients(ctx context.Context) error
 	SetSemiSync(ctx context.Context, source, replica bool, waitFor int) error
 }
 

@@ -81,6 +81,8 @@ func (l *Loop) do(ctx context.Context, m *moment, d role.Decision) error {
 		return l.claim(ctx, m, d)
 	case role.OpenWrites:
 		return l.open(ctx)
+	case role.AdmitClients:
+		return s.AdmitClients(ctx)
 	case role.Rest, role.Wait, role.AskPeers, role.Confirm:
 	}
 	return fmt.Errorf("there is no way to carry out %q", d.Step.Kind)

@@ -215,11 +215,15 @@ func (s *testServer) Follow(ctx context.Context, source mysql.Source) error {
 }
 
 func (s *testServer) Demote(ctx context.Context, _ mysql.DemoteOptions) error {
-	return s.step(ctx, "demote", func(m *protocol.MySQL) { m.ReadOnly, m.SuperReadOnly = true, true })
+	return s.step(ctx, "demote", func(m *protocol.MySQL) { m.ReadOnly, m.SuperReadOnly, m.Offline = true, true, true })
+}
+
+func (s *testServer) AdmitClients(ctx context.Context) error {
+	return s.step(ctx, "admit clients", func(m *protocol.MySQL) { m.Offline = false })
 }
 
 func (s *testServer) OpenWrites(ctx context.Context) error {
-	return s.step(ctx, "open writes", func(m *protocol.MySQL) { m.ReadOnly, m.SuperReadOnly = false, false })
+	return s.step(ctx, "open writes", func(m *protocol.MySQL) { m.ReadOnly, m.SuperReadOnly, m.Offline = false, false, false })
 }
 
 func (s *testServer) SetSemiSync(ctx context.Context, source, replica bool, waitFor int) error {

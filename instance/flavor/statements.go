@@ -26,6 +26,9 @@ const (
 	CloseForWrites = "SET GLOBAL super_read_only = ON"
 	// OpenForWrites clears both: super_read_only = OFF alone leaves read_only as it is.
 	OpenForWrites = "SET GLOBAL super_read_only = OFF, GLOBAL read_only = OFF"
+	// RefuseClients ends the sessions of accounts without the privilege CONNECTION_ADMIN and lets none begin.
+	RefuseClients = "SET GLOBAL offline_mode = ON"
+	AdmitClients  = "SET GLOBAL offline_mode = OFF"
 )
 
 // What the server accepts in a replication account, in bytes of UTF-8. Longer passwords are possible for an account, but

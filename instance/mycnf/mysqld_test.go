@@ -164,17 +164,17 @@ func TestARealServerStartsReadOnlyWhateverWasPersisted(t *testing.T) {
 		delete(in.Parameters, "init_connect")
 	})
 	s.initialise(t)
-	const question = `SELECT CONCAT_WS(' ', @@super_read_only, @@read_only, @@skip_replica_start, @@relay_log_recovery, @@gtid_mode, @@server_id, @@report_host, @@replica_net_timeout,
+	const question = `SELECT CONCAT_WS(' ', @@offline_mode, @@super_read_only, @@read_only, @@skip_replica_start, @@relay_log_recovery, @@gtid_mode, @@server_id, @@report_host, @@replica_net_timeout,
 		@@rpl_semi_sync_source_enabled, @@rpl_semi_sync_replica_enabled, @@rpl_semi_sync_source_timeout, @@rpl_semi_sync_source_wait_point, @@sync_relay_log, @@binlog_format,
 		@@innodb_io_capacity, @@max_connections, (SELECT COUNT(*) FROM information_schema.plugins
 			WHERE plugin_name IN ('clone', 'rpl_semi_sync_source', 'rpl_semi_sync_replica') AND plugin_status = 'ACTIVE'))`
-	const want = "1 1 1 0 ON 2 c1-2.db.svc 10 0 0 3600000 AFTER_SYNC 1 MIXED 1000 500 3"
+	const want = "1 1 1 1 0 ON 2 c1-2.db.svc 10 0 0 3600000 AFTER_SYNC 1 MIXED 1000 500 3"
 	for _, start := range []string{"first", "second"} {
 		server := s.start(t)
 		if got := s.query(t, question); got != want {
 			t.Errorf("%s start:\n got %s\nwant %s", start, got, want)
 		}
-		s.query(t, "SET PERSIST super_read_only = OFF; SET PERSIST read_only = OFF; SET PERSIST rpl_semi_sync_source_enabled = ON")
+		s.query(t, "SET PERSIST offline_mode = OFF; SET PERSIST super_read_only = OFF; SET PERSIST read_only = OFF; SET PERSIST rpl_semi_sync_source_enabled = ON")
 		server.stop(t)
 	}
 	if persisted, err := os.ReadFile(s.in.DataDir + "/mysqld-auto.cnf"); err != nil || !bytes.Contains(persisted, []byte("super_read_only")) {
@@ -257,7 +257,11 @@ func (s *realServer) client(statement string) *exec.Cmd {
 
 func (s *realServer) query(t *testing.T, statement string) string {
 	t.Helper()
-	out, err := s.client(statement).CombinedOutput()
+	cmd := s.client(statement)
+	// A commit that nobody acknowledges would wait for ever.
+	overdue := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	out, err := cmd.CombinedOutput()
+	overdue.Stop()
 	if err != nil {
 		t.Fatalf("%s: %v: %s", statement, err, out)
 	}
@@ -274,7 +278,7 @@ func TestWhatAReplicaReceivedSurvivesACrash(t *testing.T) {
 	one.initialise(t)
 	two.initialise(t)
 	source, replica := one.start(t), two.start(t)
-	one.query(t, `SET GLOBAL super_read_only = OFF, GLOBAL read_only = OFF; CREATE USER r IDENTIFIED BY 'r'; GRANT REPLICATION SLAVE ON *.* TO r; CREATE TABLE mysql.t (i INT)`)
+	one.query(t, `SET GLOBAL super_read_only = OFF, GLOBAL read_only = OFF; CREATE USER r IDENTIFIED BY 'r'; GRANT REPLICATION SLAVE, CONNECTION_ADMIN ON *.* TO r; CREATE TABLE mysql.t (i INT)`)
 	two.query(t, `CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = 13801, SOURCE_USER = 'r', SOURCE_PASSWORD = 'r', SOURCE_AUTO_POSITION = 1,
 		GET_SOURCE_PUBLIC_KEY = 1, SOURCE_CONNECT_RETRY = 1`)
 	two.query(t, "SET GLOBAL rpl_semi_sync_replica_enabled = ON; START REPLICA")

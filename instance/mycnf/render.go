@@ -116,7 +116,8 @@ func (in Input) parameters() []setting {
 
 func (in Input) managed() []section {
 	return []section{
-		{"A server that starts accepts no writes and follows nobody: roles are given at run time.", []setting{
+		{"A server that starts accepts no clients, no writes, and follows nobody: roles are given at run time.", []setting{
+			{"offline_mode", "ON"},
 			{"super_read_only", "ON"},
 			{"read_only", "ON"},
 			{"skip_replica_start", "ON"},

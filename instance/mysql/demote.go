@@ -21,9 +21,9 @@ type DemoteOptions struct {
 //
 //  1. SET GLOBAL super_read_only = ON is sent. From when it waits for its locks, no new statement begins to
 //     write.
-//  2. When it has succeeded, or after DrainAfter, the clients' connections are killed until every one that
-//     was there before is gone or shut. A commit that waits for acknowledgements is not ended by that, but
-//     nobody can be answered any more.
+//  2. When it has succeeded, or after DrainAfter, clients are refused, and their connections are killed until
+//     every one that was there before is gone or shut. A commit that waits for acknowledgements is not ended
+//     by that, but nobody can be answered any more.
 //  3. Only then, if commits still wait for acknowledgements, the source side of semi-synchronous replication
 //     is switched off, which lets them go. Earlier it would have answered clients that their unacknowledged
 //     commits succeeded.
@@ -31,6 +31,9 @@ type DemoteOptions struct {
 //
 // Anything else than a confirmed read-only server is an error; the statement is then taken back. Repeated on
 // a read-only server it only ends the clients' sessions.
+//
+// Clients stay refused until OpenWrites or AdmitClients: a client that is still led here connects anew
+// elsewhere a moment later, instead of keeping a session with a server that will not take its writes.
 func (s *Server) Demote(ctx context.Context, o DemoteOptions) error {
 	ctx, cancel := step(ctx)
 	defer cancel()
@@ -43,6 +46,9 @@ func (s *Server) Demote(ctx context.Context, o DemoteOptions) error {
 	case <-c.done:
 	case <-time.After(o.DrainAfter):
 	case <-ctx.Done():
+	}
+	if _, err := s.reader.ExecContext(ctx, flavor.RefuseClients); err != nil {
+		return fmt.Errorf("refusing clients: %w", err)
 	}
 	if err := s.endClients(ctx, c); err != nil {
 		return err

@@ -144,11 +144,24 @@ func TestAPrimaryWithoutWorkStepsDownAtOnceAndEndsItsClients(t *testing.T) {
 	if _, err := idle.ExecContext(t.Context(), "DO 1"); err == nil {
 		t.Error("the idle client still has its connection")
 	}
+	if err := s.Client(t, "client", "x").PingContext(t.Context()); err == nil || !strings.Contains(err.Error(), "3032") {
+		t.Errorf("a client that comes back meets: %v, want error 3032 (offline mode)", err)
+	}
 	// The source side stays on when nobody waited: that is for the next step.
 	if !read(t, s).SemiSync.SourceEnabled {
 		t.Error("semi-sync was switched off for nothing")
 	}
 	must(t, s.SQL.Demote(t.Context(), demoteNow)) // again
+	if !read(t, s).Offline {
+		t.Error("clients are let in")
+	}
+	must(t, s.SQL.AdmitClients(t.Context()))
+	must(t, s.Client(t, "client", "x").PingContext(t.Context()))
+	must(t, s.SQL.Demote(t.Context(), demoteNow))
+	must(t, s.SQL.OpenWrites(t.Context()))
+	if read(t, s).Offline {
+		t.Error("an opened server refuses clients")
+	}
 }
 
 func TestTransactionsMayFinishWhileTheDrainLasts(t *testing.T) {
@@ -210,9 +223,13 @@ func TestTheStepDownSucceedsWhereClientsUseAllConnections(t *testing.T) {
 		_, err := db.Conn(t.Context())
 		refused = err != nil
 	}
-	// The one connection that is kept for administrators is used as well.
-	root, err := s.DB(t).Conn(t.Context())
-	must(t, err)
+	// The one connection that is kept for administrators is used as well, as soon as the refused one has left it.
+	admin := s.DB(t)
+	var root *sql.Conn
+	gomega.NewWithT(t).Eventually(func() (err error) {
+		root, err = admin.Conn(t.Context())
+		return err
+	}).WithTimeout(patience).Should(gomega.Succeed())
 	defer root.Close()
 	must(t, s.SQL.Demote(t.Context(), demoteNow))
 }

@@ -19,7 +19,7 @@ const never = "4611686018427387903"
 
 // readFacts is one round trip. What was executed is read before what was received: a transaction that is
 // applied in between is then in one of them at least.
-const readFacts = `SELECT @@global.server_uuid AS uuid, @@global.read_only AS ro, @@global.super_read_only AS sro,
+const readFacts = `SELECT @@global.server_uuid AS uuid, @@global.read_only AS ro, @@global.super_read_only AS sro, @@global.offline_mode AS offline,
  @@global.gtid_executed AS executed, @@global.gtid_purged AS purged;
 SELECT SERVICE_STATE AS state, RECEIVED_TRANSACTION_SET AS received, COUNT_RECEIVED_HEARTBEATS AS beats,
  LAST_QUEUED_TRANSACTION AS queued,
@@ -99,7 +99,7 @@ func collect(rows *sql.Rows) ([][]map[string]string, error) {
 }
 
 func globals(r map[string]string) (*protocol.MySQL, error) {
-	m := &protocol.MySQL{ServerUUID: r["uuid"], ReadOnly: r["ro"] != "0", SuperReadOnly: r["sro"] != "0"}
+	m := &protocol.MySQL{ServerUUID: r["uuid"], ReadOnly: r["ro"] != "0", SuperReadOnly: r["sro"] != "0", Offline: r["offline"] != "0"}
 	var err error
 	if m.Executed, err = gtid.Parse(r["executed"]); err != nil {
 		return nil, fmt.Errorf("gtid_executed: %w", err)

@@ -29,7 +29,8 @@ func (s *Server) SetReadOnly(ctx context.Context) error {
 	return s.confirmReadOnly(ctx)
 }
 
-// OpenWrites lets clients write, and reads it back. Options.MayOpen can forbid it to the last moment.
+// OpenWrites lets clients in and lets them write, and reads it back. Options.MayOpen can forbid it to the last
+// moment.
 func (s *Server) OpenWrites(ctx context.Context) error {
 	s.opening.Lock()
 	defer s.opening.Unlock()
@@ -50,7 +51,13 @@ func (s *Server) OpenWrites(ctx context.Context) error {
 	if ro || sro {
 		return errors.New("opening for writes: the server is read-only again")
 	}
-	return nil
+	// Only now: nobody gets a session here that met a read-only server.
+	return s.AdmitClients(ctx)
+}
+
+// AdmitClients lets clients begin sessions again.
+func (s *Server) AdmitClients(ctx context.Context) error {
+	return s.short(ctx, "admitting clients", flavor.AdmitClients)
 }
 
 // confirmReadOnly is an error unless the server says that it refuses the writes of everybody.

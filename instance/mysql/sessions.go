@@ -102,19 +102,18 @@ func (s *Server) killAll(ctx context.Context, list []session) error {
 // them any more.
 func (s *Server) KillClients(ctx context.Context) error { return s.killThose(ctx, s.isClient) }
 
-// PrepareStop ends all that a clean stop would wait for, and lets nobody in again: mysqld waits 2 s for any
+// PrepareStop ends all that a clean stop would wait for, and lets no client in again: mysqld waits 2 s for any
 // session, the manager's own included, and 8 s for replicas that read its binary log. It is the last thing
-// before SIGTERM, when the role is given up: until the server is started again, no client and no replica can
-// connect. Connections of the manager are closed after use until WaitReady sees a server.
+// before SIGTERM, when the role is given up. Connections of the manager are closed after use until WaitReady
+// sees a server.
 func (s *Server) PrepareStop(ctx context.Context) error {
 	ctx, cancel := step(ctx)
 	defer cancel()
 	s.keepIdle(0)
-	if err := s.short(ctx, "letting nobody in before the stop", flavor.SetGlobal("offline_mode", "ON")); err != nil {
+	if err := s.short(ctx, "refusing clients before the stop", flavor.RefuseClients); err != nil {
 		return err
 	}
-	ended := func(c session) bool { return s.isClient(c) || s.isReader(c) }
-	if err := s.killThose(ctx, ended); err != nil {
+	if err := s.killThose(ctx, s.isClient); err != nil {
 		return err
 	}
 	// What a killed session still has to undo, mysqld would wait for as well, but not longer than this.
@@ -123,12 +122,16 @@ func (s *Server) PrepareStop(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(list, ended) {
+		if !slices.ContainsFunc(list, s.isClient) {
 			break
 		}
 		if err := pause(ctx); err != nil {
 			return err
 		}
+	}
+	// Last: replicas are not refused, and come back a second later.
+	if err := s.killThose(ctx, s.isReader); err != nil {
+		return err
 	}
 	// The session that was just looked through is closed here, and has to be noticed there.
 	return pause(ctx)

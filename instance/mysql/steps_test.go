@@ -174,6 +174,14 @@ func theRoleMovesByHand(t *testing.T, p *pair) {
 	began := time.Now()
 	must(t, timed(t, "Demote", func() error { return p.a.SQL.Demote(ctx, mysql.DemoteOptions{DrainAfter: time.Second}) }))
 	t.Logf("demoted after %v", time.Since(began))
+	if !read(t, p.b).Replication.Connected {
+		t.Error("the replica lost its source when clients were refused")
+	}
+	t.Run("a replica can connect where clients are refused", func(t *testing.T) {
+		must(t, p.b.SQL.StopReplicaIO(ctx))
+		must(t, p.b.SQL.StartReplica(ctx))
+		p.Eventually(func() bool { return read(t, p.b).Replication.Connected }).WithTimeout(patience).Should(gomega.BeTrue())
+	})
 	handoff := read(t, p.a).Executed
 	p.Eventually(func() bool { return read(t, p.b).Executed.Contains(handoff) }).WithTimeout(patience).Should(gomega.BeTrue())
 	must(t, timed(t, "StopReplicaIO", func() error { return p.b.SQL.StopReplicaIO(ctx) }))

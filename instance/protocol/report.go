@@ -93,6 +93,8 @@ type MySQL struct {
 	// ReadOnly and SuperReadOnly are the server's variables.
 	ReadOnly      bool `json:"readOnly"`
 	SuperReadOnly bool `json:"superReadOnly"`
+	// Offline tells that the server refuses the sessions of clients.
+	Offline bool `json:"offline,omitempty"`
 	// Executed is gtid_executed, Purged gtid_purged.
 	Executed gtid.Set `json:"executed"`
 	Purged   gtid.Set `json:"purged"`

@@ -74,7 +74,8 @@ func (a Accounts) statements() []string {
 		"CREATE USER " + control + identified(a.Control.Password),
 		"GRANT ALL ON *.* TO " + control + " WITH GRANT OPTION",
 		"CREATE USER " + replication + identified(a.Replication.Password) + " REQUIRE SUBJECT " + flavor.Quote(a.ReplicationSubject),
-		"GRANT REPLICATION SLAVE, BACKUP_ADMIN ON *.* TO " + replication,
+		// CONNECTION_ADMIN: replicas read on from a server that refuses clients, or has no connection left.
+		"GRANT REPLICATION SLAVE, BACKUP_ADMIN, CONNECTION_ADMIN ON *.* TO " + replication,
 	}
 	if a.RootEverywhere {
 		everywhere := user("root", "%")

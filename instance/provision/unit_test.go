@@ -162,7 +162,7 @@ func TestTheAccountsOfANewServer(t *testing.T) {
 		`CREATE USER 'cnmsql_control'@'localhost' IDENTIFIED BY 'c\\'`,
 		`GRANT ALL ON *.* TO 'cnmsql_control'@'localhost' WITH GRANT OPTION`,
 		`CREATE USER 'cnmsql_replication'@'%' IDENTIFIED BY 'r;' REQUIRE SUBJECT '/CN=cnmsql-replication'`,
-		`GRANT REPLICATION SLAVE, BACKUP_ADMIN ON *.* TO 'cnmsql_replication'@'%'`,
+		`GRANT REPLICATION SLAVE, BACKUP_ADMIN, CONNECTION_ADMIN ON *.* TO 'cnmsql_replication'@'%'`,
 		`CREATE USER 'root'@'%' IDENTIFIED BY 'root''s'`,
 		`GRANT ALL ON *.* TO 'root'@'%' WITH GRANT OPTION`,
 	}

@@ -23,6 +23,9 @@ type Facts struct {
 	Peers *Peers
 	// RetryDue tells that a replication thread that stopped with an error may be started again.
 	RetryDue bool
+	// LatelyPrimary tells that this instance was the primary until a moment ago: clients of the primary may
+	// still be led here.
+	LatelyPrimary bool
 	// Refusal is what this manager refused a moment ago; it stands until the operator makes another attempt
 	// or, for a resume, until it is looked at again.
 	Refusal *Refusal

@@ -37,6 +37,12 @@ func keepReplica(f Facts, i Intent) Decision {
 	if d, due := replicaSemiSync(f); due {
 		return d
 	}
+	switch {
+	case f.MySQL.Offline && f.LatelyPrimary:
+		return wait(Replica, "following "+i.CurrentPrimary+"; clients are let in once none is led here to write")
+	case f.MySQL.Offline:
+		return do(Replica, AdmitClients, "letting clients in")
+	}
 	return rest(Replica, "following "+i.CurrentPrimary)
 }
 

@@ -41,6 +41,13 @@ func TestAReplicaFollowsThePrimary(t *testing.T) {
 				t.Errorf("follows %q", d.Step.Source)
 			}
 		}},
+		{"it lets clients in that its server refused at its start", healthyReplica, func(s *scenario) { s.f.MySQL.Offline = true }, role.AdmitClients, nil},
+		{"not while clients of the primary may be led here", healthyReplica, func(s *scenario) { s.f.MySQL.Offline, s.f.LatelyPrimary = true, true }, role.Wait, nil},
+		{"not before it follows", healthyReplica, func(s *scenario) {
+			newPrimary(s)
+			s.f.MySQL.Offline = true
+			s.f.Peers.Answers = nil
+		}, role.Wait, nil},
 		{"one that stopped without an error is started", healthyReplica, func(s *scenario) {
 			newPrimary(s)
 			s.f.MySQL.Replication.SourceHost = "c.ns.svc"

@@ -62,6 +62,7 @@ func anyMySQL(t *rapid.T) *protocol.MySQL {
 	default:
 		m.ReadOnly, m.SuperReadOnly = true, true
 	}
+	m.Offline = rapid.IntRange(0, 3).Draw(t, "offline") == 0
 	m.SemiSync = protocol.SemiSync{SourceEnabled: flag("source"), ReplicaEnabled: flag("replica"), WaitFor: rapid.IntRange(1, 2).Draw(t, "wait for")}
 	return m
 }
@@ -102,7 +103,7 @@ func anyLease(t *rapid.T) role.LeaseFacts {
 
 func anyFacts(t *rapid.T) role.Facts {
 	flag := func(l string) bool { return rapid.Bool().Draw(t, l) }
-	f := role.Facts{Instance: "b", SemiSync: flag("semi-sync"), Lease: anyLease(t), Peers: anyPeers(t), RetryDue: flag("retry due")}
+	f := role.Facts{Instance: "b", SemiSync: flag("semi-sync"), Lease: anyLease(t), Peers: anyPeers(t), RetryDue: flag("retry due"), LatelyPrimary: flag("lately primary")}
 	switch rapid.IntRange(0, 6).Draw(t, "server") {
 	case 0:
 		f.ServerGone = true
@@ -284,9 +285,30 @@ var promises = map[role.StepKind]func(role.Facts, role.Intent, role.Decision) st
 		}
 		return ""
 	},
+	role.AdmitClients: func(f role.Facts, i role.Intent, _ role.Decision) string {
+		switch {
+		case !f.MySQL.Offline:
+			return "clients are admitted"
+		case pending(i) != nil || i.CurrentPrimary == "":
+			return "nobody knows who will be the primary"
+		case f.MySQL.Writable():
+			if !holds(f) || i.CurrentPrimary != f.Instance {
+				return "it is not the primary"
+			}
+			return ""
+		case i.CurrentPrimary == f.Instance || f.LatelyPrimary:
+			return "clients come here to write"
+		case f.MySQL.Replication == nil || !f.MySQL.Replication.IORunning || !f.MySQL.Replication.SQLRunning:
+			return "it does not follow the primary"
+		}
+		return ""
+	},
 	role.Rest: func(f role.Facts, i role.Intent, _ role.Decision) string {
 		if pending(i) != nil {
 			return "at rest while the primary is being changed"
+		}
+		if f.MySQL.Offline {
+			return "at rest while clients are refused"
 		}
 		if f.MySQL.Writable() {
 			return ""

@@ -65,6 +65,9 @@ func keepPrimary(f Facts, i Intent) Decision {
 	case !f.SemiSync && on:
 		return do(Primary, SourceSemiSync, "commits do not wait for acknowledgements any more")
 	}
+	if f.MySQL.Offline {
+		return do(Primary, AdmitClients, "letting clients in")
+	}
 	return rest(Primary, fmt.Sprintf("primary in generation %d", i.Generation))
 }
 

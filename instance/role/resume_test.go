@@ -47,6 +47,7 @@ func TestThePrimaryOpensInOrder(t *testing.T) {
 		{"and off when it is not configured any more", promoted, func(s *scenario) { s.f.MySQL.SemiSync.SourceEnabled = true }, role.SourceSemiSync, nil},
 		{"then the API server is asked once more", promoted, func(s *scenario) { s.i.Live = false }, role.Confirm, nil},
 		{"then it opens", promoted, nil, role.OpenWrites, nil},
+		{"and lets clients in", healthyPrimary, func(s *scenario) { s.f.MySQL.Offline = true }, role.AdmitClients, nil},
 		{"also with semi-sync", promoted, semiSync, role.OpenWrites, nil},
 		{"not when its Pod is being stopped", promoted, func(s *scenario) { s.f.ShuttingDown = true }, role.Wait, nil},
 		{"an open primary switches semi-sync on when it is configured", healthyPrimary, func(s *scenario) { s.f.SemiSync = true }, role.SourceSemiSync, nil},

@@ -32,6 +32,8 @@ const (
 	// Claim writes currentPrimary, the generation and Step.Executed to the Cluster.
 	Claim      StepKind = "claim"
 	OpenWrites StepKind = "open writes"
+	// AdmitClients lets clients connect that a starting or demoted server refuses. OpenWrites does so, too.
+	AdmitClients StepKind = "admit clients"
 )
 
 // Step is one thing to do, with what it needs.

@@ -81,7 +81,13 @@ func Ready(r protocol.Report, primary string, now time.Time) string {
 	case m.Writable():
 		return "writable without being the primary"
 	}
-	return replicaReady(m.Replication, primary)
+	if why := replicaReady(m.Replication, primary); why != "" {
+		return why
+	}
+	if m.Offline {
+		return "clients are not let in yet: " + r.Role.Doing
+	}
+	return ""
 }
 
 func replicaReady(r *protocol.Replication, primary string) string {

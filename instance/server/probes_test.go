@@ -47,6 +47,9 @@ func TestReadinessSaysWhyNot(t *testing.T) {
 		}, "receiver does not run: connection refused"},
 		{"an applier that does not run", replica, func(r *protocol.Report) { r.MySQL.Replication.SQLRunning = false }, "applier"},
 		{"a replica of a former primary", replica, func(r *protocol.Report) { r.MySQL.Replication.SourceHost = "c-3.ns.svc" }, `"c-3"`},
+		{"a replica that refuses clients", replica, func(r *protocol.Report) {
+			r.MySQL.Offline, r.Role.Doing = true, "following c-1"
+		}, "clients are not let in yet: following c-1"},
 		{"a replica that follows nobody", replica, func(r *protocol.Report) { r.MySQL.Replication = nil }, "not replicating"},
 		{"a writable server that is not the primary", replica, func(r *protocol.Report) { r.MySQL.ReadOnly, r.MySQL.SuperReadOnly = false, false }, "without being the primary"},
 		{"a primary that is not writable", primary, func(r *protocol.Report) {

@@ -56,7 +56,7 @@ func (p *pass) place(i *Instance) (role string, routable bool) {
 	case i.Report.MySQL.Writable():
 		return "", false
 	}
-	return api.RoleReplica, i.running() && i.source() != ""
+	return api.RoleReplica, i.running() && i.source() != "" && !i.Report.MySQL.Offline
 }
 
 // unserved tells that a silent primary is known to be gone.
