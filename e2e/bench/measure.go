@@ -30,15 +30,16 @@ func (b *bench) measure(ctx context.Context, s *side, way string) (result, error
 		return result{}, err
 	}
 	defer w.stop()
-	if err := w.awaitCalm(ctx); err != nil {
-		return result{}, err
-	}
 	observing, stop := context.WithCancel(ctx)
 	defer stop()
 	if b.trace {
+		// Before the wait for calm: the watches have told of how all is when the disturbance begins.
 		if err := s.observe(observing, t); err != nil {
 			return result{}, err
 		}
+	}
+	if err := w.awaitCalm(ctx); err != nil {
+		return result{}, err
 	}
 	begin := time.Now()
 	if err := disturb(ctx, s, way, t); err != nil {
