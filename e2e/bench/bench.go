@@ -54,6 +54,15 @@ func (b *bench) run(ctx context.Context) error {
 		return err
 	}
 	table := newTable()
+	err = b.takeTurns(ctx, sides, table)
+	table.print(b.out)
+	if err != nil || b.keep {
+		return err
+	}
+	return b.clean(ctx)
+}
+
+func (b *bench) takeTurns(ctx context.Context, sides []*side, table *table) error {
 	for _, way := range b.ways {
 		for n := range b.runs {
 			for _, s := range sides {
@@ -69,11 +78,7 @@ func (b *bench) run(ctx context.Context) error {
 			}
 		}
 	}
-	table.print(b.out)
-	if b.keep {
-		return nil
-	}
-	return b.clean(ctx)
+	return nil
 }
 
 func (b *bench) setUp(ctx context.Context) ([]*side, error) {

@@ -27,13 +27,13 @@ func TestOutcomesHaveALineForEachChangeAndForEachSlowAnswer(t *testing.T) {
 	quick(nil)
 	quick(nil)
 	quick(nil)
-	quick(errors.New("refused"))
-	o.add(now, now.Add(250*time.Millisecond), nil)
+	quick(errors.New("Error 1290 (HY000): no"))
+	o.add(now, now.Add(350*time.Millisecond), nil)
 	quick(nil)
 	want := []string{
 		"writer: acknowledged",
-		"writer: refused (after 3 × acknowledged)",
-		"writer: acknowledged, 250 ms after it was sent",
+		"writer: refused: read-only (after 3 × acknowledged)",
+		"writer: acknowledged, 350 ms after it was sent",
 	}
 	if got := said(line); !slices.Equal(got, want) {
 		t.Errorf("got\n%s", strings.Join(got, "\n"))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -62,6 +61,12 @@ func makeTables(ctx context.Context, s *side, tables ...string) error {
 		return err
 	}
 	defer db.Close()
+	err = framework.Await(ctx, "the Service "+s.service+" to lead to a server", time.Minute, func(ctx context.Context) (bool, string, error) {
+		return true, "", db.PingContext(ctx)
+	})
+	if err != nil {
+		return err
+	}
 	for _, table := range tables {
 		for _, statement := range []string{
 			"DROP TABLE IF EXISTS " + table,
@@ -178,51 +183,4 @@ func keys(ctx context.Context, db *sql.DB, table string) ([]int64, error) {
 		found = append(found, k)
 	}
 	return found, rows.Err()
-}
-
-// outcomes condenses the answers that one writer gets: a line when they change, none for more of the same.
-// It is used by one goroutine.
-type outcomes struct {
-	t     *timeline
-	who   string
-	last  string
-	count int
-}
-
-// slow is how long an acknowledged write may take before it is worth a line of its own.
-const slow = 100 * time.Millisecond
-
-func (o *outcomes) add(sent, now time.Time, err error) {
-	if o == nil {
-		return
-	}
-	what := "acknowledged"
-	if err != nil {
-		what = brief(err.Error())
-	}
-	if what == o.last && now.Sub(sent) < slow {
-		o.count++
-		return
-	}
-	before := ""
-	if o.count > 1 {
-		before = fmt.Sprintf(" (after %d × %s)", o.count, o.last)
-	}
-	took := ""
-	if now.Sub(sent) >= slow {
-		took = fmt.Sprintf(", %d ms after it was sent", now.Sub(sent).Milliseconds())
-	}
-	o.t.addAt(now, o.who, "%s%s%s", what, took, before)
-	o.last, o.count = what, 1
-}
-
-// brief is an error without what differs from one attempt to the next.
-func brief(text string) string {
-	if n := strings.Index(text, ": read tcp"); n >= 0 {
-		text = text[:n]
-	}
-	if len(text) > 110 {
-		text = text[:110] + "…"
-	}
-	return text
 }

@@ -61,7 +61,7 @@ func TestASwitchoverIsTakenOverWithEverythingTheOldPrimaryHad(t *testing.T) {
 		applied := w.clock.Now()
 		w.server.alter(func(m *protocol.MySQL) { m.Executed = gtids(t, uuidA+":1-102") })
 		w.settle()
-		w.wantSteps("stop receiver", "stop replica", "reset replica", "open writes")
+		w.wantSteps("stop receiver", "stop replica", "open writes", "reset replica")
 		if d := w.server.at["open writes"] - applied; d > 30*time.Millisecond {
 			t.Errorf("writable %s after the last transaction was applied", d)
 		}
@@ -83,7 +83,7 @@ func TestAFailoverTakesNoTimeWhenThereIsNothingToApply(t *testing.T) {
 		w.transition(api.TransitionFailover, "c-1", self)
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
-		w.wantSteps("stop receiver", "stop replica", "reset replica", "open writes")
+		w.wantSteps("stop receiver", "stop replica", "open writes", "reset replica")
 		if d := w.server.at["open writes"] - decided; d > time.Second+20*time.Millisecond {
 			t.Errorf("writable after %s, with one silent peer to wait for once", d)
 		}
@@ -105,7 +105,7 @@ func TestWritesAreOpenedOnlyAfterTheClaimIsStored(t *testing.T) {
 		w.api.hold("")
 		w.transition(api.TransitionFailover, "c-1", self)
 		w.settle()
-		w.wantSteps("stop receiver", "stop replica", "reset replica", "open writes")
+		w.wantSteps("stop receiver", "stop replica", "open writes", "reset replica")
 	})
 }
 
@@ -125,7 +125,7 @@ func TestAClaimWhoseAnswerWasLostIsFoundInTheCluster(t *testing.T) {
 		w.transition(api.TransitionFailover, "c-1", self)
 		time.Sleep(time.Second)
 		w.settle()
-		w.wantSteps("stop receiver", "stop replica", "reset replica", "open writes")
+		w.wantSteps("stop receiver", "stop replica", "open writes", "reset replica")
 		if s := w.api.status(); s.CurrentPrimaryGeneration != 4 {
 			t.Errorf("generation %d", s.CurrentPrimaryGeneration)
 		}

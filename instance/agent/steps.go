@@ -75,6 +75,8 @@ func (l *Loop) do(ctx context.Context, m *moment, d role.Decision) error {
 		return s.Follow(ctx, source)
 	case role.SourceSemiSync:
 		return s.SetSemiSync(ctx, m.facts.SemiSync, false, m.intent.AckCount)
+	case role.Acknowledge:
+		return s.SetSemiSync(ctx, m.facts.MySQL.SemiSync.SourceEnabled, true, 0)
 	case role.ReplicaSemiSync:
 		return s.SetSemiSync(ctx, false, m.facts.SemiSync || m.facts.MySQL.SemiSync.ReplicaEnabled, 0)
 	case role.Claim:

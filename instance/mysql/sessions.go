@@ -129,12 +129,12 @@ func (s *Server) PrepareStop(ctx context.Context) error {
 			return err
 		}
 	}
-	// Last: replicas are not refused, and come back a second later.
-	if err := s.killThose(ctx, s.isReader); err != nil {
+	list, err := s.sessions(ctx)
+	if err != nil {
 		return err
 	}
-	// The session that was just looked through is closed here, and has to be noticed there.
-	return pause(ctx)
+	// Last, and nothing after it: replicas are not refused, and come back at once.
+	return s.killAll(ctx, living(list, highest(list), s.isReader))
 }
 
 // unwindTime is how long PrepareStop waits for killed sessions to be gone.

@@ -87,8 +87,13 @@ func standBy(f Facts, why string) Decision {
 		return do(Replica, Demote, "not strictly read-only without being the primary")
 	}
 	// What was received must be applied whoever becomes the primary.
-	if r := f.MySQL.Replication; r != nil && !r.SQLRunning && r.SQLErrno == 0 && !f.MySQL.Unapplied().IsEmpty() {
-		return do(Replica, StartApplier, "applying what was received")
+	if r := f.MySQL.Replication; r != nil && r.SQLErrno == 0 && !f.MySQL.Unapplied().IsEmpty() {
+		if d, due := committing(f); due {
+			return d
+		}
+		if !r.SQLRunning {
+			return do(Replica, StartApplier, "applying what was received")
+		}
 	}
 	return wait(Replica, why)
 }

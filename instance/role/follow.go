@@ -34,7 +34,10 @@ func follow(f Facts, i Intent) Decision {
 
 // keepReplica is the steady state of a replica.
 func keepReplica(f Facts, i Intent) Decision {
-	if d, due := replicaSemiSync(f); due {
+	if d, due := acknowledging(f); due {
+		return d
+	}
+	if d, due := committing(f); due {
 		return d
 	}
 	switch {
@@ -46,15 +49,19 @@ func keepReplica(f Facts, i Intent) Decision {
 	return rest(Replica, "following "+i.CurrentPrimary)
 }
 
-// replicaSemiSync switches a former primary's source side off, behind which its applier would wait for
-// acknowledgements of its own, and the replica side on.
-func replicaSemiSync(f Facts) (Decision, bool) {
-	s := f.MySQL.SemiSync
-	switch {
-	case s.SourceEnabled:
+// acknowledging switches the replica side of semi-synchronous replication on.
+func acknowledging(f Facts) (Decision, bool) {
+	if f.SemiSync && !f.MySQL.SemiSync.ReplicaEnabled {
+		return do(Replica, Acknowledge, "acknowledging commits"), true
+	}
+	return Decision{}, false
+}
+
+// committing switches a former primary's source side off, behind which its applier waits for acknowledgements
+// of its own. That takes a second in the server, and the receiver acknowledges before it.
+func committing(f Facts) (Decision, bool) {
+	if f.MySQL.SemiSync.SourceEnabled {
 		return do(Replica, ReplicaSemiSync, "a replica's commits wait for nobody"), true
-	case f.SemiSync && !s.ReplicaEnabled:
-		return do(Replica, ReplicaSemiSync, "acknowledging commits"), true
 	}
 	return Decision{}, false
 }
@@ -102,7 +109,7 @@ func attach(f Facts, i Intent, attached bool) Decision {
 		return do(Replica, StartReplica, "following "+i.CurrentPrimary)
 	}
 	// Before the receiver starts, which it would otherwise have to do twice.
-	if d, due := replicaSemiSync(f); due {
+	if d, due := acknowledging(f); due {
 		return d
 	}
 	d := do(Replica, Follow, "following "+i.CurrentPrimary)

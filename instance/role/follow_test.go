@@ -19,15 +19,26 @@ func newPrimary(s *scenario) {
 func TestAReplicaFollowsThePrimary(t *testing.T) {
 	runCases(t, []ruleCase{
 		{"a healthy one is left alone", healthyReplica, nil, role.Rest, nil},
-		{"it acknowledges where that is configured", healthyReplica, func(s *scenario) { s.f.SemiSync = true }, role.ReplicaSemiSync, nil},
+		{"it acknowledges where that is configured", healthyReplica, func(s *scenario) { s.f.SemiSync = true }, role.Acknowledge, nil},
 		{"it waits for no acknowledgements of its own", healthyReplica, func(s *scenario) {
 			s.f.SemiSync = true
 			s.f.MySQL.SemiSync = protocol.SemiSync{SourceEnabled: true, ReplicaEnabled: true}
 		}, role.ReplicaSemiSync, nil},
-		{"a former primary stops waiting before it follows", healthyReplica, func(s *scenario) {
+		{"a former primary acknowledges before it follows", healthyReplica, func(s *scenario) {
 			newPrimary(s)
-			s.f.MySQL.Replication = nil
+			s.f.SemiSync, s.f.MySQL.Replication = true, nil
 			s.f.MySQL.SemiSync.SourceEnabled = true
+		}, role.Acknowledge, nil},
+		{"and stops waiting for acknowledgements once it follows", healthyReplica, func(s *scenario) {
+			newPrimary(s)
+			s.f.SemiSync, s.f.MySQL.Replication = true, nil
+			s.f.MySQL.SemiSync = protocol.SemiSync{SourceEnabled: true, ReplicaEnabled: true}
+		}, role.Follow, nil},
+		{"at the latest when it is led elsewhere before it has applied everything", healthyReplica, func(s *scenario) {
+			newPrimary(s)
+			s.f.MySQL.Replication.SQLRunning = true
+			s.f.MySQL.Replication.Received = s.set(uuidA + ":50-105")
+			s.f.MySQL.SemiSync = protocol.SemiSync{SourceEnabled: true, ReplicaEnabled: true}
 		}, role.ReplicaSemiSync, nil},
 		{"a new one compares first", healthyReplica, func(s *scenario) {
 			newPrimary(s)

@@ -93,6 +93,9 @@ func applyAll(f Facts) (Decision, bool) {
 	if rest.IsEmpty() {
 		return Decision{}, false
 	}
+	if d, due := committing(f); due {
+		return d, true
+	}
 	why := fmt.Sprintf("applying the last %s", transactions(rest))
 	if !f.MySQL.Replication.SQLRunning {
 		return do(Replica, StartApplier, why), true

@@ -189,8 +189,8 @@ var promises = map[role.StepKind]func(role.Facts, role.Intent, role.Decision) st
 			return "it may not be opened"
 		case i.PromotionExecuted != nil && !f.MySQL.Executed.Contains(*i.PromotionExecuted):
 			return "it lost what it had at its promotion"
-		case f.MySQL.Replication != nil || unapplied(f):
-			return "replication is still configured"
+		case replicates(f) || unapplied(f):
+			return "it still replicates"
 		case !comparedSinceLease(f):
 			return "nobody was compared with since the lease was taken"
 		case f.SemiSync != f.MySQL.SemiSync.SourceEnabled:
@@ -263,8 +263,8 @@ var promises = map[role.StepKind]func(role.Facts, role.Intent, role.Decision) st
 		switch {
 		case unapplied(f):
 			return "what was received is not applied and would be thrown away"
-		case i.CurrentPrimary != f.Instance || !holds(f) || pending(i) != nil:
-			return "only a primary that opens needs this"
+		case i.CurrentPrimary != f.Instance || !holds(f) || pending(i) != nil || !f.MySQL.Writable() || replicates(f):
+			return "only an open primary needs this"
 		}
 		return ""
 	},
@@ -278,6 +278,18 @@ var promises = map[role.StepKind]func(role.Facts, role.Intent, role.Decision) st
 			return "the primary is being changed"
 		}
 		return compared(f, i)
+	},
+	role.Acknowledge: func(f role.Facts, _ role.Intent, _ role.Decision) string {
+		if !f.SemiSync || f.MySQL.SemiSync.ReplicaEnabled {
+			return "there is nothing to switch on"
+		}
+		return ""
+	},
+	role.StartApplier: func(f role.Facts, _ role.Intent, _ role.Decision) string {
+		if f.MySQL.SemiSync.SourceEnabled {
+			return "its commits would wait for acknowledgements"
+		}
+		return ""
 	},
 	role.StopReceiver: func(f role.Facts, i role.Intent, _ role.Decision) string {
 		if t := pending(i); t != nil && t.To != f.Instance {

@@ -29,7 +29,13 @@ func TestThePrimaryOpensInOrder(t *testing.T) {
 		}, role.Wait, nil},
 		{"then the others are asked", promoted, func(s *scenario) { s.f.Peers = nil }, role.AskPeers, nil},
 		{"again when they were asked before the lease was taken", promoted, func(s *scenario) { s.f.Peers.SinceLease = false }, role.AskPeers, nil},
-		{"then what is left of replication is removed", promoted, func(s *scenario) {
+		{"then replication ends", promoted, func(s *scenario) {
+			s.f.MySQL.Replication = &protocol.Replication{SourceHost: "a.ns.svc", IORunning: true, Received: s.set(uuidA + ":50-100")}
+		}, role.StopReplica, nil},
+		{"its files are left for later", promoted, func(s *scenario) {
+			s.f.MySQL.Replication = &protocol.Replication{SourceHost: "a.ns.svc", Received: s.set(uuidA + ":50-100")}
+		}, role.OpenWrites, nil},
+		{"until the primary is open", healthyPrimary, func(s *scenario) {
 			s.f.MySQL.Replication = &protocol.Replication{SourceHost: "a.ns.svc", Received: s.set(uuidA + ":50-100")}
 		}, role.ResetReplica, nil},
 		{"then semi-sync is switched on", promoted, func(s *scenario) {

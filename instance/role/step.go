@@ -27,6 +27,8 @@ const (
 	Follow       StepKind = "follow"
 	// SourceSemiSync makes commits wait for acknowledgements as configured, or not at all.
 	SourceSemiSync StepKind = "semi-sync as source"
+	// Acknowledge switches the replica side of semi-synchronous replication on.
+	Acknowledge StepKind = "acknowledge"
 	// ReplicaSemiSync switches the source side off and the replica side as configured.
 	ReplicaSemiSync StepKind = "semi-sync as replica"
 	// Claim writes currentPrimary, the generation and Step.Executed to the Cluster.
