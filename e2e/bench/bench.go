@@ -64,6 +64,7 @@ func (b *bench) run(ctx context.Context) error {
 
 func (b *bench) takeTurns(ctx context.Context, sides []*side, table *table) error {
 	for _, way := range b.ways {
+		slowest := map[string]result{}
 		for n := range b.runs {
 			for _, s := range sides {
 				if s.ways[way] == nil {
@@ -75,6 +76,14 @@ func (b *bench) takeTurns(ctx context.Context, sides []*side, table *table) erro
 				}
 				table.add(way, s.name, r)
 				b.say("%-10s %-8s run %d: service %s, direct %s", way, s.name, n+1, seconds(r.service), seconds(r.direct))
+				if r.direct > slowest[s.name].direct {
+					slowest[s.name] = r
+				}
+			}
+		}
+		for _, s := range sides {
+			if r := slowest[s.name]; r.trace != nil {
+				r.trace.print(b.out, fmt.Sprintf("%s, %s: writes stood still for %s through the Service, %s directly", way, s.name, seconds(r.service), seconds(r.direct)), r.since)
 			}
 		}
 	}

@@ -24,8 +24,10 @@
 // After each run every instance is read, and the program fails when a write that
 // was acknowledged is missing on any of them.
 //
-// With -trace it does one run of each way and prints one timeline of each: what
-// the API objects, the instance managers, the operator and the writers showed,
-// in milliseconds since the last write before the pause. API changes have the
-// time at which a watch told of them, log lines the time in the line.
+// With -trace it prints a timeline of one run of each way on each side, the one in
+// which no server wrote for longest: what the API objects, the instance managers,
+// the operator, the script and the writers showed, in milliseconds since the last
+// write before the pause. API changes have the time at which a watch told of
+// them, log lines the time in the line. To follow all that takes time of the
+// machine, too: figures are better taken without.
 package main

@@ -30,15 +30,12 @@ func main() {
 	flag.StringVar(&o.archive, "archive", "bin/operator.tar", "the `file` with the operator's image")
 	flag.IntVar(&o.nodes, "nodes", 3, "how many nodes a lab gets that is made for this")
 	flag.IntVar(&o.runs, "runs", 10, "how often each way is measured")
-	flag.BoolVar(&o.trace, "trace", false, "do each way once and print its timeline")
+	flag.BoolVar(&o.trace, "trace", false, "print the timeline of the run of each way in which no server wrote for longest")
 	flag.BoolVar(&o.keep, "keep", false, "use what an earlier run with -keep left (with the operator of that time), and leave it")
 	ways := flag.String("ways", "switchover,kill,delete", "which `ways` to measure")
 	sides := flag.String("sides", "ours,scripted", "which `sides` to measure")
 	flag.Parse()
 	o.ways, o.sides = strings.Split(*ways, ","), strings.Split(*sides, ",")
-	if o.trace {
-		o.runs = 1
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := start(ctx, o)
 	stop()

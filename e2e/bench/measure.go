@@ -20,7 +20,12 @@ const (
 )
 
 // result are the longest pauses of one run.
-type result struct{ service, direct time.Duration }
+type result struct {
+	service, direct time.Duration
+	// trace is what happened meanwhile, if that is wanted, and since when no server acknowledged anything.
+	trace *timeline
+	since time.Time
+}
 
 // measure disturbs a side once while the writers write, and holds every instance to their ledgers.
 func (b *bench) measure(ctx context.Context, s *side, way string) (result, error) {
@@ -51,11 +56,8 @@ func (b *bench) measure(ctx context.Context, s *side, way string) (result, error
 	end := time.Now()
 	w.stop()
 	stop()
-	since, direct := w.direct.ledger.Pause(begin, end)
-	r := result{service: w.service.ledger.Gap(begin, end), direct: direct}
-	if b.trace {
-		t.print(b.out, fmt.Sprintf("%s, %s: writes stood still for %s through the Service, %s directly", way, s.name, seconds(r.service), seconds(r.direct)), since)
-	}
+	r := result{service: w.service.ledger.Gap(begin, end), trace: t}
+	r.since, r.direct = w.direct.ledger.Pause(begin, end)
 	return r, w.verify(ctx, s)
 }
 
