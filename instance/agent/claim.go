@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,35 +13,52 @@ import (
 	"cnmsql.co/operator/instance/role"
 )
 
+// claimTries is how often a claim is tried on a Cluster that others write at the same time.
+const claimTries = 4
+
 // claim writes this instance into the Cluster as its primary: one conditional update of what was read from
-// the API server just before. When its outcome is unknown, the next decision is made from the object.
+// the API server just before. A write of somebody else in between that changes nothing about the role is no
+// reason to decide anew. When the outcome is unknown, the next decision is made from the object.
 func (l *Loop) claim(ctx context.Context, m *moment, d role.Decision) error {
-	cluster, err := l.o.Watcher.Live(ctx)
-	if err != nil {
-		return fmt.Errorf("claiming the role: %w", err)
+	var err error
+	for range claimTries {
+		var cluster *api.Cluster
+		if cluster, err = l.o.Watcher.Live(ctx); err != nil {
+			return fmt.Errorf("claiming the role: %w", err)
+		}
+		if why := l.claimable(m.intent, cluster, d); why != "" {
+			return fmt.Errorf("%w: %s", errStale, why)
+		}
+		if err = l.writeClaim(ctx, cluster.DeepCopy(), m, d); !apierrors.IsConflict(err) {
+			break
+		}
 	}
-	if why := l.claimable(m.intent, cluster, d); why != "" {
-		return fmt.Errorf("%w: %s", errStale, why)
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsConflict(err):
+		return fmt.Errorf("%w: %w", errStale, err)
 	}
-	cluster = cluster.DeepCopy()
+	// Whether it was stored is seen in the object.
+	_, _ = l.o.Watcher.Live(ctx)
+	return fmt.Errorf("claiming the role: %w", err)
+}
+
+func (l *Loop) writeClaim(ctx context.Context, cluster *api.Cluster, m *moment, d role.Decision) error {
 	s := &cluster.Status
 	s.CurrentPrimary = l.o.Name
 	s.CurrentPrimaryTimestamp = new(metav1.NowMicro())
 	s.CurrentPrimaryGeneration = m.intent.Transition.Generation
 	s.PromotionGTIDExecuted = d.Step.Executed.String()
 	s.CurrentPrimaryServerUUID = m.facts.MySQL.ServerUUID
-	callCtx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	asked := l.o.Clock.Now()
-	stored, err := l.o.API.UpdateClusterStatus(callCtx, cluster)
+	stored, err := l.o.API.UpdateClusterStatus(ctx, cluster)
 	if err == nil {
 		l.o.Watcher.accept(stored, asked)
-		return nil
 	}
-	if _, liveErr := l.o.Watcher.Live(ctx); liveErr == nil && apierrors.IsConflict(err) {
-		return fmt.Errorf("%w: %w", errStale, err)
-	}
-	return fmt.Errorf("claiming the role: %w", err)
+	return err
 }
 
 // claimable says why the Cluster, as it is now, is not the one that the claim was decided for.
@@ -52,6 +70,8 @@ func (l *Loop) claimable(decided role.Intent, now *api.Cluster, d role.Decision)
 		return "the transition is not the same any more"
 	case s.CurrentPrimary != decided.CurrentPrimary || s.CurrentPrimaryGeneration != decided.Generation:
 		return "the primary has changed"
+	case slices.Contains(s.DivergedInstances, l.o.Name):
+		return "this instance is marked as diverged"
 	case t.Generation != s.CurrentPrimaryGeneration+1:
 		return "the transition is not for the next generation"
 	case !lease.Mine || !lease.InForce || l.o.Keeper.Remaining() < time.Second:

@@ -51,6 +51,7 @@ type testAPI struct {
 	clock    Clock
 	watches  map[*watch.RaceFreeFakeWatcher]string
 	onUpdate func(*api.Cluster)
+	onWrite  func() // when an update of the Cluster arrives, before it is looked at
 	onLease  func() // before the answer to an update of the Lease
 }
 
@@ -164,6 +165,9 @@ func (a *testAPI) Cluster(ctx context.Context) (*api.Cluster, error) {
 func (a *testAPI) UpdateClusterStatus(ctx context.Context, c *api.Cluster) (*api.Cluster, error) {
 	if err := a.call(ctx); err != nil {
 		return nil, err
+	}
+	if a.onWrite != nil {
+		a.onWrite()
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -128,6 +129,30 @@ func TestAClaimWhoseAnswerWasLostIsFoundInTheCluster(t *testing.T) {
 		w.wantSteps("stop receiver", "stop replica", "open writes", "reset replica")
 		if s := w.api.status(); s.CurrentPrimaryGeneration != 4 {
 			t.Errorf("generation %d", s.CurrentPrimaryGeneration)
+		}
+	})
+}
+
+func TestAClaimIsNotHeldUpByAWriteOfSomethingElse(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.replica()
+		tries := 0
+		w.api.onWrite = func() {
+			if tries++; tries < claimTries {
+				w.api.change(func(s *api.ClusterStatus) { s.PhaseReason = fmt.Sprint(tries) })
+			}
+		}
+		w.start()
+		w.api.hold("")
+		w.transition(api.TransitionFailover, "c-1", self)
+		w.settle()
+		w.wantSteps("stop receiver", "stop replica", "open writes", "reset replica")
+		if s := w.api.status(); s.PhaseReason != fmt.Sprint(claimTries-1) || s.CurrentPrimary != self {
+			t.Errorf("status %+v", s)
+		}
+		if rounds := w.peers.rounds(); rounds != 1 {
+			t.Errorf("the peers were asked %d times", rounds)
 		}
 	})
 }
