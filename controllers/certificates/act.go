@@ -27,8 +27,9 @@ func (r *Reconciler) act(ctx context.Context, c *api.Cluster) (ctrl.Result, erro
 	if err != nil {
 		return ctrl.Result{}, errors.Join(result.Err, err)
 	}
+	adoptErr := r.adopt(ctx, c, seen)
 	err = r.show(ctx, c, expirations(seen), condition(wanted, seen, result))
-	if err := errors.Join(result.Err, err); err != nil {
+	if err := errors.Join(result.Err, adoptErr, err); err != nil {
 		return ctrl.Result{}, err
 	}
 	if len(result.Foreign) > 0 {

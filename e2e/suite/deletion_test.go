@@ -10,8 +10,8 @@ import (
 	api "cnmsql.co/operator/api/v1alpha1"
 )
 
-// With a Cluster goes all that was made for it, at once and without a finalizer that could hold it up. The
-// Secrets that cert-manager issued stay, as the manual says: they are its own.
+// With a Cluster goes all that was made for it, the issued Secrets included, at once and without a finalizer that
+// could hold it up.
 func TestADeletedClusterLeavesNothing(t *testing.T) {
 	e := environment(t)
 	key := create(t, e, newCluster("gone", 1))
@@ -26,7 +26,7 @@ func TestADeletedClusterLeavesNothing(t *testing.T) {
 	t.Logf("the Pod was gone after %.1f s", time.Since(begin).Seconds())
 	kinds := "pods,services,persistentvolumeclaims,secrets,serviceaccounts,roles,rolebindings,leases,certificates,issuers"
 	g.Eventually(func() (string, error) {
-		return e.Kubectl(t.Context(), "-n", key.Namespace, "get", kinds, "-l", api.LabelCluster+"="+key.Name+",controller.cert-manager.io/fao!=true", "-o", "name")
+		return e.Kubectl(t.Context(), "-n", key.Namespace, "get", kinds, "-l", api.LabelCluster+"="+key.Name, "-o", "name")
 	}, "60s", "500ms").Should(BeEmpty())
 	c := &api.Cluster{}
 	if err := e.Client.Get(t.Context(), key, c); client.IgnoreNotFound(err) != nil || err == nil {
