@@ -2,6 +2,7 @@ package topology
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strconv"
 
@@ -103,17 +104,32 @@ func (r *Reconciler) labelPod(ctx context.Context, c *api.Cluster, a core.Action
 			return err
 		}
 	}
-	before := pod.DeepCopy()
-	if pod.Labels == nil {
-		pod.Labels = map[string]string{}
+	patch, err := labels(a)
+	if err != nil {
+		return err
 	}
-	pod.Labels[api.LabelRole] = a.Role
+	err = r.Client.Patch(ctx, pod.DeepCopy(), patch, client.FieldOwner(Manager))
+	if apierrors.IsNotFound(err) || apierrors.IsInvalid(err) {
+		return fmt.Errorf("%w: %w", errStale, err) // it is another Pod now
+	}
+	return err
+}
+
+// labels is the change of the labels alone, whatever else changes the Pod at the same time; the UID in it makes
+// it fail on any other Pod.
+func labels(a core.Action) (client.Patch, error) {
+	role := any(a.Role)
 	if a.Role == "" {
-		delete(pod.Labels, api.LabelRole)
+		role = nil
 	}
-	pod.Labels[api.LabelRoutable] = strconv.FormatBool(a.Routable)
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	return r.Client.Patch(ctx, pod, patch, client.FieldOwner(Manager))
+	text, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid":    a.PodUID,
+		"labels": map[string]any{api.LabelRole: role, api.LabelRoutable: strconv.FormatBool(a.Routable)},
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("writing the labels: %w", err)
+	}
+	return client.RawPatch(types.MergePatchType, text), nil
 }
 
 // noOtherPrimary asks the API server itself: the cache may not show yet what was labelled a moment ago.

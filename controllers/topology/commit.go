@@ -3,6 +3,7 @@ package topology
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,11 +43,11 @@ func (r *Reconciler) proveFresh(ctx context.Context, read *api.Cluster) error {
 // sets, which is kept anew now and then, is no decision.
 func (r *Reconciler) log(ctx context.Context, read *api.Cluster, d core.Decision) {
 	level := 0
-	if len(d.Actions) == 0 && onlyRecords(&read.Status, &d.Status) {
+	if len(d.First)+len(d.Actions) == 0 && onlyRecords(&read.Status, &d.Status) {
 		level = 1
 	}
-	actions := make([]string, 0, len(d.Actions))
-	for _, a := range d.Actions {
+	var actions []string
+	for _, a := range slices.Concat(d.First, d.Actions) {
 		actions = append(actions, describe(a))
 	}
 	log := ctrl.LoggerFrom(ctx).V(level)

@@ -112,14 +112,19 @@ func (r *Reconciler) decide(ctx context.Context, read *api.Cluster) (core.Decisi
 	return d, nil
 }
 
-// carryOut commits, then acts. The events of a decision that was committed are told even when an action
+// carryOut does what need not be committed, commits, then acts. The events of a decision that was committed are told even when an action
 // fails, because no later pass comes to it again.
 func (r *Reconciler) carryOut(ctx context.Context, read *api.Cluster, d core.Decision) error {
+	if len(d.First) > 0 {
+		if err := r.act(ctx, read, d.First, false); err != nil {
+			return err
+		}
+	}
 	committed, err := r.commit(ctx, read, d)
 	if err != nil {
 		return err
 	}
-	if committed || len(d.Actions) > 0 {
+	if committed || len(d.First)+len(d.Actions) > 0 {
 		r.log(ctx, read, d)
 	}
 	if len(d.Actions) > 0 {

@@ -317,6 +317,24 @@ func TestLabelsAreSetAndTaken(t *testing.T) {
 	}
 }
 
+func TestThePrimarysLabelDoesNotWaitForTheStatus(t *testing.T) {
+	b := newBench(t, aCluster(), aPod("c1-1"))
+	b.does("new")
+	decide := b.say
+	b.say = func(s core.Snapshot) core.Decision {
+		d := decide(s)
+		d.First = []core.Action{{Kind: core.LabelPod, Instance: "c1-1", PodUID: "pod-c1-1", Role: api.RolePrimary, Routable: true}}
+		return d
+	}
+	b.must()
+	b.wrote("patch *v1.Pod c1-1", "patch status *v1alpha1.Cluster c1")
+	// Not by an old copy of the Cluster, though.
+	scripted := b.say
+	b.say = func(s core.Snapshot) core.Decision { b.touchCluster(); return scripted(s) }
+	b.must()
+	b.wrote()
+}
+
 func TestPrimarysLabelIsNotGivenWhileAnotherPodHasIt(t *testing.T) {
 	other := aPod("c1-2")
 	other.Labels[api.LabelRole] = api.RolePrimary

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"cnmsql.co/operator/instance/gtid"
 	"cnmsql.co/operator/instance/mysql"
 	"cnmsql.co/operator/instance/mysqld"
 	"cnmsql.co/operator/instance/protocol"
@@ -36,7 +37,7 @@ type Replication interface {
 	StartReplica(ctx context.Context) error
 	StartReplicaSQL(ctx context.Context) error
 	ResetReplicaAll(ctx context.Context) error
-	Follow(ctx context.Context, source mysql.Source) error
+	Follow(ctx context.Context, source mysql.Source, known gtid.Set) error
 }
 
 // Writes is the steps that decide who may write.

@@ -72,7 +72,11 @@ func (l *Loop) do(ctx context.Context, m *moment, d role.Decision) error {
 		if err != nil {
 			return err
 		}
-		return s.Follow(ctx, source)
+		err = s.Follow(ctx, source, *d.Step.Executed)
+		if errors.Is(err, mysql.ErrReceivedMore) {
+			return fmt.Errorf("%w: %w", errStale, err)
+		}
+		return err
 	case role.SourceSemiSync:
 		return s.SetSemiSync(ctx, m.facts.SemiSync, false, m.intent.AckCount)
 	case role.Acknowledge:

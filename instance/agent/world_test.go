@@ -208,7 +208,7 @@ func (s *testServer) ResetReplicaAll(ctx context.Context) error {
 	return s.step(ctx, "reset replica", func(m *protocol.MySQL) { m.Replication = nil })
 }
 
-func (s *testServer) Follow(ctx context.Context, source mysql.Source) error {
+func (s *testServer) Follow(ctx context.Context, source mysql.Source, _ gtid.Set) error {
 	return s.step(ctx, "follow "+source.Host, func(m *protocol.MySQL) {
 		m.Replication = &protocol.Replication{SourceHost: source.Host, IORunning: true, SQLRunning: true}
 	})

@@ -2,9 +2,11 @@ package mysql
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"cnmsql.co/operator/instance/flavor"
+	"cnmsql.co/operator/instance/gtid"
 )
 
 // Source is a server to follow or to clone from. CA, Cert and Key are paths of files that the server reads.
@@ -38,8 +40,13 @@ func (s *Server) ResetReplicaAll(ctx context.Context) error {
 	return s.replica(ctx, "resetting replication", func(d flavor.Server) string { return d.ResetReplica(true) })
 }
 
-// Follow replicates from a source, from where this server is.
-func (s *Server) Follow(ctx context.Context, source Source) error {
+// ErrReceivedMore is the error of Follow where the former source has sent something that is not applied, which
+// would be thrown away, or that was not known. The receiver is stopped then.
+var ErrReceivedMore = errors.New("more was received than is applied or known")
+
+// Follow replicates from a source, from where this server is. Where it replicates from another, it first ends
+// that. It does no more when the server then holds anything that is not applied, or not in known.
+func (s *Server) Follow(ctx context.Context, source Source, known gtid.Set) error {
 	ctx, cancel := step(ctx)
 	defer cancel()
 	dialect, err := s.dialect(ctx)
@@ -50,13 +57,28 @@ func (s *Server) Follow(ctx context.Context, source Source) error {
 	if err != nil {
 		return err
 	}
-	if err := s.StopReplica(ctx); err != nil {
+	if err := s.leave(ctx, known); err != nil {
 		return err
 	}
 	if err := s.Execute(ctx, change); err != nil {
 		return fmt.Errorf("pointing replication at %s: %w", source.Host, err)
 	}
 	return s.StartReplica(ctx)
+}
+
+// leave stops the receiver, makes sure that all it received is applied and known, and stops the applier.
+func (s *Server) leave(ctx context.Context, known gtid.Set) error {
+	if err := s.StopReplicaIO(ctx); err != nil {
+		return err
+	}
+	m, err := s.Read(ctx)
+	if err != nil {
+		return err
+	}
+	if rest := m.Unapplied().Union(m.Held().Minus(known)); !rest.IsEmpty() {
+		return fmt.Errorf("leaving the former source: %w: %s", ErrReceivedMore, rest)
+	}
+	return s.StopReplica(ctx)
 }
 
 func (s *Server) replica(ctx context.Context, what string, statement func(flavor.Server) string) error {

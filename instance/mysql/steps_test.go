@@ -2,6 +2,7 @@ package mysql_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -31,7 +32,7 @@ func newPair(t *testing.T) *pair {
 	}
 	must(t, p.a.SQL.OpenWrites(t.Context()))
 	p.a.Exec(t, "CREATE DATABASE app", "CREATE TABLE app.t (id BIGINT AUTO_INCREMENT PRIMARY KEY, v INT)")
-	must(t, p.b.SQL.Follow(t.Context(), p.a.Source(p.client)))
+	must(t, p.b.Follow(t.Context(), p.a.Source(p.client)))
 	p.caughtUp(t, p.a, p.b)
 	return p
 }
@@ -100,6 +101,10 @@ func aReplicaTellsHowItStands(t *testing.T, p *pair) {
 		p.a.Exec(t, "INSERT INTO app.t (v) VALUES (1)")
 		all := read(t, p.a).Executed
 		p.Eventually(func() bool { return read(t, p.b).Held().Contains(all) }).WithTimeout(patience).Should(gomega.BeTrue())
+		if err := p.b.Follow(ctx, p.a.Source(p.client)); !errors.Is(err, mysql.ErrReceivedMore) {
+			t.Errorf("left its source with something unapplied: %v", err)
+		}
+		must(t, p.b.SQL.Execute(ctx, "START REPLICA IO_THREAD"))
 		m := read(t, p.b)
 		if m.Executed.Contains(all) || m.Unapplied().Count() != 1 || m.Replication.SQLRunning {
 			t.Errorf("executed %s, unapplied %s", m.Executed, m.Unapplied())
@@ -126,13 +131,21 @@ func aReplicaTellsHowItStands(t *testing.T, p *pair) {
 		must(t, p.a.SQL.OpenWrites(ctx))
 		p.Eventually(func() bool { return state().Connected }).WithTimeout(patience).Should(gomega.BeTrue())
 	})
+	t.Run("another source is not followed with more than was compared", func(t *testing.T) {
+		known := read(t, p.b).Held()
+		p.a.Exec(t, "INSERT INTO app.t (v) VALUES (1)")
+		p.caughtUp(t, p.a, p.b)
+		if err := p.b.SQL.Follow(ctx, p.a.Source(p.client), known); !errors.Is(err, mysql.ErrReceivedMore) {
+			t.Errorf("followed: %v", err)
+		}
+	})
 	t.Run("no channel at all", func(t *testing.T) {
 		must(t, p.b.SQL.ResetReplicaAll(ctx))
 		if r := state(); r != nil {
 			t.Errorf("%+v", r)
 		}
 		must(t, p.b.SQL.StopReplica(ctx))
-		must(t, p.b.SQL.Follow(ctx, p.a.Source(p.client)))
+		must(t, p.b.Follow(ctx, p.a.Source(p.client)))
 	})
 }
 
@@ -189,7 +202,7 @@ func theRoleMovesByHand(t *testing.T, p *pair) {
 	must(t, timed(t, "ResetReplicaAll", func() error { return p.b.SQL.ResetReplicaAll(ctx) }))
 	must(t, timed(t, "SetSemiSync", func() error { return p.b.SQL.SetSemiSync(ctx, true, false, 1) }))
 	must(t, timed(t, "SetSemiSync", func() error { return p.a.SQL.SetSemiSync(ctx, false, true, 0) }))
-	must(t, timed(t, "Follow", func() error { return p.a.SQL.Follow(ctx, p.b.Source(p.client)) }))
+	must(t, timed(t, "Follow", func() error { return p.a.Follow(ctx, p.b.Source(p.client)) }))
 	must(t, timed(t, "OpenWrites", func() error { return p.b.SQL.OpenWrites(ctx) }))
 	t.Logf("moved after %v", time.Since(began))
 
@@ -251,9 +264,9 @@ func noStepOnAReplicaWritesATransaction(t *testing.T, p *pair) {
 		{"SetSemiSync off", func() error { return replica.SetSemiSync(ctx, false, false, 0) }},
 		{"SetSemiSync on", func() error { return replica.SetSemiSync(ctx, false, true, 1) }},
 		{"ReloadTLS", func() error { return replica.ReloadTLS(ctx) }},
-		{"Follow", func() error { return replica.Follow(ctx, source) }},
+		{"Follow", func() error { return p.a.Follow(ctx, source) }},
 		{"ResetReplicaAll", func() error { return replica.ResetReplicaAll(ctx) }},
-		{"Follow after a reset", func() error { return replica.Follow(ctx, source) }},
+		{"Follow after a reset", func() error { return p.a.Follow(ctx, source) }},
 		{"CloneStatus", func() error { _, _, err := replica.CloneStatus(ctx); return err }},
 		{"CloneProgress", func() error { _, _, err := replica.CloneProgress(ctx); return err }},
 		{"CloneDropped", func() error { _, err := replica.CloneDropped(ctx); return err }},

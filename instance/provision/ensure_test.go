@@ -310,7 +310,7 @@ func TestAJoinerIsACloneOfThePrimary(t *testing.T) {
 		t.Errorf("the restart of the clone counts as a failure: %+v", st)
 	}
 	primary.Exec(t, "INSERT INTO app.t VALUES (3)")
-	if err := s.SQL.Follow(t.Context(), donor); err != nil {
+	if err := s.Follow(t.Context(), donor); err != nil {
 		t.Fatal(err)
 	}
 	want := read(t, primary).Executed

@@ -66,23 +66,17 @@ func committing(f Facts) (Decision, bool) {
 	return Decision{}, false
 }
 
-// leaveSource ends replication from an instance that is not the primary any more: what it sent is applied
-// first.
+// leaveSource makes ready to leave an instance that is not the primary any more: what it sent is applied first.
+// The rest is done by Follow, which looks again.
 func leaveSource(f Facts) (Decision, bool) {
 	r := f.MySQL.Replication
-	if r.IORunning {
+	if r.IORunning && !f.MySQL.Unapplied().IsEmpty() {
 		return do(Replica, StopReceiver, "leaving "+protocol.HostInstance(r.SourceHost)), true
 	}
 	if r.SQLErrno != 0 && !f.MySQL.Unapplied().IsEmpty() {
 		return wait(Replica, fmt.Sprintf("the applier stopped with error %d while transactions of the former primary are not applied: %s", r.SQLErrno, r.SQLError)), true
 	}
-	if d, due := applyAll(f); due {
-		return d, true
-	}
-	if r.SQLRunning {
-		return do(Replica, StopReplica, "leaving "+protocol.HostInstance(r.SourceHost)), true
-	}
-	return Decision{}, false
+	return applyAll(f)
 }
 
 // attach starts replication from the current primary once this instance is known to hold nothing that the
@@ -113,7 +107,8 @@ func attach(f Facts, i Intent, attached bool) Decision {
 		return d
 	}
 	d := do(Replica, Follow, "following "+i.CurrentPrimary)
-	d.Step.Source = i.CurrentPrimary
+	held := m.Held()
+	d.Step.Source, d.Step.Executed = i.CurrentPrimary, &held
 	return d
 }
 

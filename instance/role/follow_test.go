@@ -82,10 +82,24 @@ func TestAReplicaFollowsThePrimary(t *testing.T) {
 
 func TestAReplicaLeavesTheFormerPrimaryWithEverythingApplied(t *testing.T) {
 	runCases(t, []ruleCase{
-		{"the receiver is stopped", healthyReplica, func(s *scenario) {
+		{"the receiver is stopped while there is something to apply", healthyReplica, func(s *scenario) {
 			newPrimary(s)
 			s.f.MySQL.Replication.IORunning, s.f.MySQL.Replication.SQLRunning = true, true
+			s.f.MySQL.Replication.Received = s.set(uuidA + ":50-105")
 		}, role.StopReceiver, nil},
+		{"nothing is stopped before the new one is known to be good", healthyReplica, func(s *scenario) {
+			newPrimary(s)
+			s.f.MySQL.Replication.IORunning, s.f.MySQL.Replication.SQLRunning = true, true
+			s.f.Peers = nil
+		}, role.AskPeers, nil},
+		{"then one step leaves and follows, unless more is received meanwhile", healthyReplica, func(s *scenario) {
+			newPrimary(s)
+			s.f.MySQL.Replication.IORunning, s.f.MySQL.Replication.SQLRunning = true, true
+		}, role.Follow, func(t *testing.T, s *scenario, d role.Decision) {
+			if d.Step.Executed == nil || !d.Step.Executed.Equal(s.f.MySQL.Held()) {
+				t.Errorf("compared %v", d.Step.Executed)
+			}
+		}},
 		{"the rest is applied", healthyReplica, func(s *scenario) {
 			newPrimary(s)
 			s.f.MySQL.Replication.SQLRunning = true
@@ -100,10 +114,6 @@ func TestAReplicaLeavesTheFormerPrimaryWithEverythingApplied(t *testing.T) {
 			s.f.MySQL.Replication.Received = s.set(uuidA + ":50-105")
 			s.f.MySQL.Replication.SQLErrno, s.f.RetryDue = 1062, true
 		}, role.Wait, nil},
-		{"then the applier is stopped", healthyReplica, func(s *scenario) {
-			newPrimary(s)
-			s.f.MySQL.Replication.SQLRunning = true
-		}, role.StopReplica, nil},
 		{"then it follows the new one", healthyReplica, newPrimary, role.Follow, nil},
 	})
 }

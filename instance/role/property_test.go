@@ -252,7 +252,7 @@ var promises = map[role.StepKind]func(role.Facts, role.Intent, role.Decision) st
 			return "the primary is being changed"
 		case unapplied(f):
 			return "what was received is not applied and would be thrown away"
-		case !f.MySQL.SuperReadOnly || i.Diverged || replicates(f):
+		case !f.MySQL.SuperReadOnly || i.Diverged:
 			return "it may not follow now"
 		case d.Step.Source != i.CurrentPrimary || d.Step.Source == f.Instance || d.Step.Source == "":
 			return "the source is not the primary"

@@ -24,7 +24,9 @@ const (
 	StartReplica StepKind = "start replica"
 	StartApplier StepKind = "start applier"
 	ResetReplica StepKind = "reset replica"
-	Follow       StepKind = "follow"
+	// Follow leaves the present source for Step.Source, when everything received from it is applied and no more
+	// than Step.Executed, which was compared with the new source.
+	Follow StepKind = "follow"
 	// SourceSemiSync makes commits wait for acknowledgements as configured, or not at all.
 	SourceSemiSync StepKind = "semi-sync as source"
 	// Acknowledge switches the replica side of semi-synchronous replication on.
@@ -43,7 +45,8 @@ type Step struct {
 	Kind StepKind
 	// Source is the instance to follow.
 	Source string
-	// Executed accompanies Claim and ReleaseLease: what this server has executed. Nil on a release without handoff.
+	// Executed accompanies Claim, Follow and ReleaseLease: what this server has executed. Nil on a release without
+	// handoff.
 	Executed *gtid.Set
 	// Attempt is the transition that Claim and ReleaseLease belong to.
 	Attempt string

@@ -12,7 +12,9 @@ type Decision struct {
 	Rule string
 	// Refresh asks for a Snapshot whose reports were all read anew; nothing else of the decision counts.
 	Refresh bool
-	// Status is what the status becomes. It is written before any action, and only if it differs.
+	// First are actions that rest on the status as it is stored, and are not to wait until it is written anew.
+	First []Action
+	// Status is what the status becomes. It is written before any other action, and only if it differs.
 	Status api.ClusterStatus
 	// Actions are carried out in order; the first that fails ends the pass.
 	Actions []Action

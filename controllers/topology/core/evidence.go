@@ -178,6 +178,10 @@ func (p *pass) said(reason string) bool {
 	return c != nil && c.Reason == reason
 }
 
+// openingQuietly is for how long an opening is no more than that: each of its steps in the status would be one
+// more write, in the very moment in which a write of the status stands between the clients and their primary.
+const openingQuietly = 3 * time.Second
+
 // primaryOpening waits for an instance that claimed the role, or resumes it.
 func (p *pass) primaryOpening() bool {
 	v := p.evidence(p.primary())
@@ -192,7 +196,12 @@ func (p *pass) primaryOpening() bool {
 	case p.c.Status.Phase == api.PhaseSwitchover:
 		phase = api.PhaseSwitchover
 	}
-	p.outcome(phase, api.ReasonNoPrimary, "%s is about to be writable: %s", p.st.CurrentPrimary, v.why)
+	p.outcome(phase, api.ReasonNoPrimary, "%s is about to be writable", p.st.CurrentPrimary)
+	if left := openingQuietly - (p.bound() - p.patience()); left > 0 {
+		p.recheck(left)
+	} else {
+		p.say.message += ": " + v.why
+	}
 	p.recheck(v.again)
 	return true
 }

@@ -2,6 +2,7 @@ package core
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -115,12 +116,33 @@ func TestNewPrimaryHasItsOwnTimeToOpen(t *testing.T) {
 		t.Errorf("rule %q: %s", d.Rule, d.Status.PhaseReason)
 	}
 	says(t, d, "Promoted: c1-2 is the primary (failover, generation 4)")
+	if slices.ContainsFunc(actions(d), func(a string) bool { return strings.HasPrefix(a, "label Pod c1-2") }) {
+		t.Errorf("actions %q: it is shown as a replica until it can be shown as the primary", actions(d))
+	}
+	says(t, d, "FailingOver: c1-2 is about to be writable\n")
 	w.then(d).opened()
 	d = Decide(w.Snapshot)
+	if len(d.First) == 0 {
+		t.Error("clients wait until the status is written")
+	}
 	if d.Status.PrimaryFailingSince != nil || d.Status.LastFailoverTarget != "c1-2" {
 		t.Errorf("since %v, last failover to %q", d.Status.PrimaryFailingSince, d.Status.LastFailoverTarget)
 	}
 	does(t, d, `label Pod c1-2 "primary" true`)
+}
+
+func TestAnOpeningThatLastsSaysWhy(t *testing.T) {
+	w := failingOver()
+	since(w, time.Minute)
+	w.claimed()
+	d := Decide(w.Snapshot)
+	if d.Recheck > openingQuietly {
+		t.Errorf("looks again after %s", d.Recheck)
+	}
+	w.then(d)
+	w.i(2).Report.Role.Doing = "taking the lease"
+	w.Now = w.Now.Add(openingQuietly)
+	says(t, Decide(w.Snapshot), "c1-2 is about to be writable: taking the lease")
 }
 
 func TestConnectionLostToAChangingPrimaryIsNoBrokenReplication(t *testing.T) {

@@ -25,8 +25,20 @@ func (p *pass) routing() {
 			take = append(take, a)
 		}
 	}
+	labels := slices.Concat(take, give)
+	if len(give) > 0 && p.storedPrimary() {
+		// Clients wait for it.
+		p.d.First = labels
+		return
+	}
 	// Before all others, so that nothing that fails keeps clients from the right server.
-	p.d.Actions = slices.Concat(take, give, p.d.Actions)
+	p.d.Actions = slices.Concat(labels, p.d.Actions)
+}
+
+// storedPrimary tells that the primary of this decision is the one in the status as it was read.
+func (p *pass) storedPrimary() bool {
+	read := &p.c.Status
+	return p.pending() == nil && read.CurrentPrimary == p.st.CurrentPrimary && read.CurrentPrimaryGeneration == p.st.CurrentPrimaryGeneration
 }
 
 // place is the role and routability that an instance should show.
@@ -41,6 +53,10 @@ func (p *pass) place(i *Instance) (role string, routable bool) {
 		return i.Pod.Role, i.Pod.Routable
 	case current && i.writable(p.st.CurrentPrimaryGeneration):
 		return api.RolePrimary, true
+	case current && i.Pod.Role == api.RoleReplica:
+		// Until it can be shown as the primary: to take it from the Services for reading first would only make
+		// two changes for every node to follow where one is enough.
+		return i.Pod.Role, i.Pod.Routable
 	case current:
 		return "", false
 	case p.diverged(i.Name) || i.going() || !p.isMember(i.Name):

@@ -207,7 +207,7 @@ func (w *world) opened() *world {
 // then applies a decision's status and its actions to the world.
 func (w *world) then(d Decision) *world {
 	d.Status.DeepCopyInto(&w.Cluster.Status)
-	for _, a := range d.Actions {
+	for _, a := range slices.Concat(d.First, d.Actions) {
 		i := w.instance(a.Instance)
 		if i == nil {
 			ordinal, _ := w.Cluster.InstanceOrdinal(a.Instance)
@@ -231,7 +231,7 @@ func (w *world) then(d Decision) *world {
 // actions are a decision's actions in short.
 func actions(d Decision) []string {
 	var all []string
-	for _, a := range d.Actions {
+	for _, a := range slices.Concat(d.First, d.Actions) {
 		text := string(a.Kind) + " " + a.Instance
 		if a.Kind == LabelPod {
 			text += fmt.Sprintf(" %q %t", a.Role, a.Routable)

@@ -169,6 +169,15 @@ func (s *Server) Source(client Pair) mysql.Source {
 	}
 }
 
+// Follow replicates from a source, whatever this server holds.
+func (s *Server) Follow(ctx context.Context, source mysql.Source) error {
+	m, err := s.SQL.Read(ctx)
+	if err != nil {
+		return err
+	}
+	return s.SQL.Follow(ctx, source, m.Held())
+}
+
 // DB is a client's connections as root through the socket, or through TCP as another account.
 func (s *Server) DB(t testing.TB) *sql.DB {
 	t.Helper()
