@@ -81,7 +81,7 @@ func (b *bench) createScript(ctx context.Context) error {
 func (s *script) connect(ctx context.Context) error {
 	d := s.b.e.PlainDatabase(namespace, "", "script", s.password)
 	for _, name := range s.names {
-		db, err := d.OpenInstance(name)
+		db, err := d.Open(name)
 		if err != nil {
 			return err
 		}

@@ -45,7 +45,7 @@ func startWriters(ctx context.Context, s *side, t *timeline) (*writers, error) {
 	}
 	for _, name := range s.instances {
 		if err == nil {
-			err = w.direct.open(running, s.db.OpenInstance, name, t)
+			err = w.direct.open(running, s.db.Open, name, t)
 		}
 	}
 	if err != nil {
@@ -140,7 +140,7 @@ func (w *writers) stop() {
 // verify looks for every acknowledged write on every instance. A replica may need a moment.
 func (w *writers) verify(ctx context.Context, s *side) error {
 	for _, host := range s.instances {
-		db, err := s.db.OpenInstance(host)
+		db, err := s.db.Open(host)
 		if err != nil {
 			return err
 		}

@@ -62,22 +62,12 @@ func (e *Environment) PlainDatabase(namespace, name, user, password string) *Dat
 
 // Open returns a pool of connections to a host: a Service (demo-rw) or an instance (demo-2). It verifies the
 // server's certificate. Times are short, as in an application that wants to notice.
-//
-// A connection that was made in the moment before a Service led elsewhere is given up, not kept: it would
-// stay with a server that is read-only now.
-func (d *Database) Open(host string) (*sql.DB, error) { return d.open(host, true) }
-
-// OpenInstance is Open for one that asks an instance whatever its role: it keeps the connection to a server
-// that is read-only.
-func (d *Database) OpenInstance(host string) (*sql.DB, error) { return d.open(host, false) }
-
-func (d *Database) open(host string, rejectReadOnly bool) (*sql.DB, error) {
+func (d *Database) Open(host string) (*sql.DB, error) {
 	full := host + "." + d.cluster.Namespace + ".svc"
 	c := mysql.NewConfig()
 	c.User, c.Passwd, c.DBName = d.user, d.password, d.name
 	c.Net, c.Addr = "tcp", full+":3306"
 	c.Timeout, c.ReadTimeout, c.WriteTimeout = time.Second, 5*time.Second, 5*time.Second
-	c.RejectReadOnly = rejectReadOnly
 	c.TLS = &tls.Config{RootCAs: d.roots, ServerName: full, MinVersion: tls.VersionTLS12}
 	if d.roots == nil {
 		c.TLS.InsecureSkipVerify = true // #nosec G402 -- see PlainDatabase

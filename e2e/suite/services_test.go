@@ -45,7 +45,7 @@ func TestAWriteThroughRWIsReadThroughRO(t *testing.T) {
 	whileWriting(t, e, key, func() {
 		db, err := e.Database(t.Context(), key)
 		must(t, err)
-		ro, err := db.OpenInstance(key.Name + "-ro")
+		ro, err := db.Open(key.Name + "-ro")
 		must(t, err)
 		defer func() { must(t, ro.Close()) }()
 		NewWithT(t).Eventually(func() (n int, err error) {

@@ -62,7 +62,7 @@ func TestASwitchoverIsTakenOverWithEverythingTheOldPrimaryHad(t *testing.T) {
 		applied := w.clock.Now()
 		w.server.alter(func(m *protocol.MySQL) { m.Executed = gtids(t, uuidA+":1-102") })
 		w.settle()
-		w.wantSteps("stop receiver", "stop replica", "open writes", "reset replica")
+		w.wantSteps("stop receiver", "open writes", "reset replica")
 		if d := w.server.at["open writes"] - applied; d > 30*time.Millisecond {
 			t.Errorf("writable %s after the last transaction was applied", d)
 		}
@@ -84,7 +84,7 @@ func TestAFailoverTakesNoTimeWhenThereIsNothingToApply(t *testing.T) {
 		w.transition(api.TransitionFailover, "c-1", self)
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
-		w.wantSteps("stop receiver", "stop replica", "open writes", "reset replica")
+		w.wantSteps("stop receiver", "open writes", "reset replica")
 		if d := w.server.at["open writes"] - decided; d > time.Second+20*time.Millisecond {
 			t.Errorf("writable after %s, with one silent peer to wait for once", d)
 		}
@@ -106,7 +106,7 @@ func TestWritesAreOpenedOnlyAfterTheClaimIsStored(t *testing.T) {
 		w.api.hold("")
 		w.transition(api.TransitionFailover, "c-1", self)
 		w.settle()
-		w.wantSteps("stop receiver", "stop replica", "open writes", "reset replica")
+		w.wantSteps("stop receiver", "open writes", "reset replica")
 	})
 }
 
@@ -117,7 +117,7 @@ func TestAClaimWhoseAnswerWasLostIsFoundInTheCluster(t *testing.T) {
 		w.start()
 		w.api.hold("")
 		w.server.onStep = func(step string, _ *protocol.MySQL) {
-			if step == "stop replica" { // the next call that writes is the claim
+			if step == "stop receiver" { // the next call that writes is the claim
 				w.api.mu.Lock()
 				w.api.lost = 1
 				w.api.mu.Unlock()
@@ -126,7 +126,7 @@ func TestAClaimWhoseAnswerWasLostIsFoundInTheCluster(t *testing.T) {
 		w.transition(api.TransitionFailover, "c-1", self)
 		time.Sleep(time.Second)
 		w.settle()
-		w.wantSteps("stop receiver", "stop replica", "open writes", "reset replica")
+		w.wantSteps("stop receiver", "open writes", "reset replica")
 		if s := w.api.status(); s.CurrentPrimaryGeneration != 4 {
 			t.Errorf("generation %d", s.CurrentPrimaryGeneration)
 		}
@@ -147,7 +147,7 @@ func TestAClaimIsNotHeldUpByAWriteOfSomethingElse(t *testing.T) {
 		w.api.hold("")
 		w.transition(api.TransitionFailover, "c-1", self)
 		w.settle()
-		w.wantSteps("stop receiver", "stop replica", "open writes", "reset replica")
+		w.wantSteps("stop receiver", "open writes", "reset replica")
 		if s := w.api.status(); s.PhaseReason != fmt.Sprint(claimTries-1) || s.CurrentPrimary != self {
 			t.Errorf("status %+v", s)
 		}
@@ -164,7 +164,7 @@ func TestATransitionThatWasWithdrawnIsNotClaimed(t *testing.T) {
 		w.start()
 		w.api.hold("")
 		w.server.onStep = func(step string, _ *protocol.MySQL) {
-			if step == "stop replica" { // just before the claim, unseen by the watch
+			if step == "stop receiver" { // just before the claim, unseen by the watch
 				w.api.mu.Lock()
 				defer w.api.mu.Unlock()
 				w.api.cluster = w.api.cluster.DeepCopy()
@@ -181,7 +181,7 @@ func TestATransitionThatWasWithdrawnIsNotClaimed(t *testing.T) {
 		if w.server.now().Writable() || w.api.holder() == self+"/1" {
 			t.Error("writable, or still the holder")
 		}
-		w.wantSteps("stop receiver", "stop replica", "start replica") // it follows the old primary again
+		w.wantSteps("stop receiver", "start replica") // it follows the old primary again
 	})
 }
 

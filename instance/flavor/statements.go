@@ -49,10 +49,18 @@ type Source struct {
 	CA, Cert, Key  string
 }
 
-// ChangeSource returns the statement that points a stopped replica at a source, by GTID, without touching what it has
-// received already. It retries each second and, as good as forever, does not give up: a receiver that has given up
+// ChangeSource returns the statement that points a stopped replica at a source, by GTID. What was received and is not
+// applied is deleted with the relay log. It retries each second and, as good as forever, does not give up: a receiver that has given up
 // reports a stopped replica for a source that is long back.
 func (s Server) ChangeSource(to Source) (string, error) {
+	return s.changeSource(to, "SOURCE_AUTO_POSITION = 1")
+}
+
+// MoveSource is ChangeSource for a replica by GTID whose receiver is stopped and whose applier runs. The relay log stays,
+// and the applier forgets a transaction of which the former source had sent a part.
+func (s Server) MoveSource(to Source) (string, error) { return s.changeSource(to) }
+
+func (s Server) changeSource(to Source, further ...string) (string, error) {
 	for _, f := range []struct {
 		what, text string
 		limit      int
@@ -76,7 +84,6 @@ func (s Server) ChangeSource(to Source) (string, error) {
 		fmt.Sprintf("SOURCE_PORT = %d", to.Port),
 		"SOURCE_USER = " + Quote(to.User),
 		"SOURCE_PASSWORD = " + Quote(to.Password),
-		"SOURCE_AUTO_POSITION = 1",
 		"SOURCE_SSL = 1",
 		"SOURCE_SSL_CA = " + Quote(to.CA),
 		"SOURCE_SSL_CERT = " + Quote(to.Cert),
@@ -86,7 +93,7 @@ func (s Server) ChangeSource(to Source) (string, error) {
 		fmt.Sprintf("SOURCE_RETRY_COUNT = %d", reconnectAttempts),
 		fmt.Sprintf("SOURCE_HEARTBEAT_PERIOD = %g", HeartbeatPeriod.Seconds()),
 	}
-	return "CHANGE REPLICATION SOURCE TO " + strings.Join(options, ", "), nil
+	return "CHANGE REPLICATION SOURCE TO " + strings.Join(append(options, further...), ", "), nil
 }
 
 // checkText does not repeat the text: it may be a password.

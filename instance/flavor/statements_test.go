@@ -20,8 +20,12 @@ func TestChangeSourceFollowsByGTIDOverTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'c1-1.db.svc', SOURCE_PORT = 3306, SOURCE_USER = 'cnmsql_replication', SOURCE_PASSWORD = 'secret', " +
-		"SOURCE_AUTO_POSITION = 1, SOURCE_SSL = 1, SOURCE_SSL_CA = '/tls/ca.crt', SOURCE_SSL_CERT = '/tls/tls.crt', SOURCE_SSL_KEY = '/tls/tls.key', " +
+		"SOURCE_SSL = 1, SOURCE_SSL_CA = '/tls/ca.crt', SOURCE_SSL_CERT = '/tls/tls.crt', SOURCE_SSL_KEY = '/tls/tls.key', " +
 		"SOURCE_SSL_VERIFY_SERVER_CERT = 1, SOURCE_CONNECT_RETRY = 1, SOURCE_RETRY_COUNT = 100000000, SOURCE_HEARTBEAT_PERIOD = 2"
+	if moved, err := server(t, "8.4.3").MoveSource(source); err != nil || moved != want {
+		t.Errorf("got  %s, %v\nwant %s", moved, err, want)
+	}
+	want += ", SOURCE_AUTO_POSITION = 1"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -44,6 +44,7 @@ var managed = []rule{
 	{name: "binlog_format", reason: "it has a field of its own", remedy: "use spec.mysql.binlogFormat"},
 	{name: "replica_preserve_commit_order", reason: "a replica would show a state that the primary never had", remedy: leaveOut},
 	{name: "replica_parallel_type", reason: "a replica would show a state that the primary never had", remedy: leaveOut},
+	{name: "rpl_stop_replica_timeout", reason: "the instance manager is not to be held up by it", remedy: leaveOut},
 	{name: "binlog_do_db", reason: sameData, remedy: leaveOut},
 	{name: "binlog_ignore_db", reason: sameData, remedy: leaveOut},
 	{name: "replicate_*", reason: sameData, remedy: leaveOut},

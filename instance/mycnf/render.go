@@ -142,6 +142,10 @@ func (in Input) managed() []section {
 	}
 }
 
+// stopReplicaSeconds is how long a statement that stops replication waits. An applier may take a minute to stop: it
+// waits for the rest of a transaction of which its source has sent a part. The manager looks again instead.
+const stopReplicaSeconds = "5"
+
 func (in Input) replication() []setting {
 	binlog, relay := path.Join(in.BinlogDir, "binlog"), path.Join(in.BinlogDir, "relay")
 	out := []setting{
@@ -156,6 +160,7 @@ func (in Input) replication() []setting {
 		{"relay_log_recovery", "OFF"},
 		{"relay_log_purge", "ON"},
 		{"replica_preserve_commit_order", "ON"},
+		{"rpl_stop_replica_timeout", stopReplicaSeconds},
 	}
 	if !in.Server.CommitOrderPreserved {
 		out = append(out, setting{"replica_parallel_type", "LOGICAL_CLOCK"})

@@ -40,12 +40,15 @@ func (s *Server) ResetReplicaAll(ctx context.Context) error {
 	return s.replica(ctx, "resetting replication", func(d flavor.Server) string { return d.ResetReplica(true) })
 }
 
-// ErrReceivedMore is the error of Follow where the former source has sent something that is not applied, which
-// would be thrown away, or that was not known. The receiver is stopped then.
+// ErrReceivedMore is the error of Follow where the former source has sent something that was not known, or that is
+// not applied and would be thrown away. The receiver is stopped then.
 var ErrReceivedMore = errors.New("more was received than is applied or known")
 
-// Follow replicates from a source, from where this server is. Where it replicates from another, it first ends
-// that. It does no more when the server then holds anything that is not applied, or not in known.
+// Follow replicates from a source, from where this server is. Where it replicates from another, it first stops
+// receiving. It does no more when the server then holds anything that is not in known.
+//
+// An applier that runs goes on running. To stop it could take a minute: where the former source has sent a part of a
+// transaction and is gone, the applier waits that long for the rest.
 func (s *Server) Follow(ctx context.Context, source Source, known gtid.Set) error {
 	ctx, cancel := step(ctx)
 	defer cancel()
@@ -53,21 +56,6 @@ func (s *Server) Follow(ctx context.Context, source Source, known gtid.Set) erro
 	if err != nil {
 		return err
 	}
-	change, err := dialect.ChangeSource(source)
-	if err != nil {
-		return err
-	}
-	if err := s.leave(ctx, known); err != nil {
-		return err
-	}
-	if err := s.Execute(ctx, change); err != nil {
-		return fmt.Errorf("pointing replication at %s: %w", source.Host, err)
-	}
-	return s.StartReplica(ctx)
-}
-
-// leave stops the receiver, makes sure that all it received is applied and known, and stops the applier.
-func (s *Server) leave(ctx context.Context, known gtid.Set) error {
 	if err := s.StopReplicaIO(ctx); err != nil {
 		return err
 	}
@@ -75,10 +63,25 @@ func (s *Server) leave(ctx context.Context, known gtid.Set) error {
 	if err != nil {
 		return err
 	}
-	if rest := m.Unapplied().Union(m.Held().Minus(known)); !rest.IsEmpty() {
+	applying := m.Replication != nil && m.Replication.SQLRunning
+	rest := m.Held().Minus(known)
+	if !applying {
+		rest = rest.Union(m.Unapplied())
+	}
+	if !rest.IsEmpty() {
 		return fmt.Errorf("leaving the former source: %w: %s", ErrReceivedMore, rest)
 	}
-	return s.StopReplica(ctx)
+	change, err := dialect.ChangeSource(source)
+	if applying {
+		change, err = dialect.MoveSource(source)
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.Execute(ctx, change); err != nil {
+		return fmt.Errorf("pointing replication at %s: %w", source.Host, err)
+	}
+	return s.StartReplica(ctx)
 }
 
 func (s *Server) replica(ctx context.Context, what string, statement func(flavor.Server) string) error {

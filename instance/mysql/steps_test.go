@@ -139,6 +139,14 @@ func aReplicaTellsHowItStands(t *testing.T, p *pair) {
 			t.Errorf("followed: %v", err)
 		}
 	})
+	t.Run("a part of a transaction holds nobody up", func(t *testing.T) {
+		must(t, p.b.Follow(ctx, p.a.Source(p.client)))
+		aPartArrives(t, p)
+		known := read(t, p.b).Held()
+		// STOP REPLICA would wait here for a minute.
+		must(t, timed(t, "Follow", func() error { return p.b.SQL.Follow(ctx, p.a.Source(p.client), known) }))
+		p.caughtUp(t, p.a, p.b)
+	})
 	t.Run("no channel at all", func(t *testing.T) {
 		must(t, p.b.SQL.ResetReplicaAll(ctx))
 		if r := state(); r != nil {
@@ -147,6 +155,32 @@ func aReplicaTellsHowItStands(t *testing.T, p *pair) {
 		must(t, p.b.SQL.StopReplica(ctx))
 		must(t, p.b.Follow(ctx, p.a.Source(p.client)))
 	})
+}
+
+// aPartArrives commits a large transaction on a and stops b's receiver in the middle of it.
+func aPartArrives(t *testing.T, p *pair) {
+	t.Helper()
+	ctx := t.Context()
+	p.a.Exec(t, "CREATE TABLE app.large (id INT PRIMARY KEY, v LONGBLOB)")
+	p.caughtUp(t, p.a, p.b)
+	received := func() (n int) {
+		_, err := fmt.Sscan(p.b.Query(t, "SELECT SUM_NUMBER_OF_BYTES_WRITE FROM performance_schema.file_summary_by_event_name WHERE EVENT_NAME = 'wait/io/file/sql/relaylog'"), &n)
+		must(t, err)
+		return n
+	}
+	before := received()
+	c, err := p.a.DB(t).Conn(ctx)
+	must(t, err)
+	defer c.Close()
+	committed := later(c, "BEGIN",
+		"INSERT INTO app.large SELECT n, REPEAT('x', 8000000) FROM (WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 25) SELECT n FROM s) s",
+		"COMMIT")
+	p.Eventually(received).WithTimeout(patience).WithPolling(time.Millisecond).Should(gomega.BeNumerically(">", before+10_000_000))
+	must(t, p.b.SQL.StopReplicaIO(ctx))
+	must(t, <-committed)
+	if read(t, p.b).Held().Contains(read(t, p.a).Executed) {
+		t.Fatal("all of it had arrived: this shows nothing")
+	}
 }
 
 func semiSyncIsSwitchedOnlyWhereItDiffers(t *testing.T, p *pair) {

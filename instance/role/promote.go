@@ -47,9 +47,8 @@ func promote(f Facts, i Intent, t *Transition) Decision {
 			return refuse(f, t, fmt.Sprintf("%s holds %s that it does not: %s", p.Instance, transactions(missing), missing))
 		}
 	}
-	if m.Replication != nil && m.Replication.SQLRunning {
-		return do(Replica, StopReplica, "stopping replication before the claim")
-	}
+	// An applier that still runs has nothing more to apply. To stop it could take a minute: where the dead primary had
+	// sent a part of a transaction, it waits that long for the rest.
 	d := do(Replica, Claim, fmt.Sprintf("claiming generation %d", t.Generation))
 	d.Step.Executed, d.Step.Attempt = &m.Executed, t.Attempt
 	return d

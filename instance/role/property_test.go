@@ -164,10 +164,7 @@ func unapplied(f role.Facts) bool {
 	return f.MySQL != nil && f.MySQL.Replication != nil && !f.MySQL.Executed.Contains(f.MySQL.Replication.Received)
 }
 
-func replicates(f role.Facts) bool {
-	r := f.MySQL.Replication
-	return r != nil && (r.IORunning || r.SQLRunning)
-}
+func receives(f role.Facts) bool { return f.MySQL.Replication != nil && f.MySQL.Replication.IORunning }
 
 func readOnly(f role.Facts) bool { return f.ServerGone || (f.MySQL != nil && f.MySQL.SuperReadOnly) }
 
@@ -189,7 +186,7 @@ var promises = map[role.StepKind]func(role.Facts, role.Intent, role.Decision) st
 			return "it may not be opened"
 		case i.PromotionExecuted != nil && !f.MySQL.Executed.Contains(*i.PromotionExecuted):
 			return "it lost what it had at its promotion"
-		case replicates(f) || unapplied(f):
+		case receives(f) || unapplied(f):
 			return "it still replicates"
 		case !comparedSinceLease(f):
 			return "nobody was compared with since the lease was taken"
@@ -204,7 +201,7 @@ var promises = map[role.StepKind]func(role.Facts, role.Intent, role.Decision) st
 			return "no transition names it"
 		case !holds(f):
 			return "the lease is not in force"
-		case !f.MySQL.SuperReadOnly || replicates(f) || unapplied(f):
+		case !f.MySQL.SuperReadOnly || receives(f) || unapplied(f):
 			return "the executed set may still grow"
 		case i.Diverged || f.ShuttingDown:
 			return "it may not be promoted"
@@ -263,7 +260,7 @@ var promises = map[role.StepKind]func(role.Facts, role.Intent, role.Decision) st
 		switch {
 		case unapplied(f):
 			return "what was received is not applied and would be thrown away"
-		case i.CurrentPrimary != f.Instance || !holds(f) || pending(i) != nil || !f.MySQL.Writable() || replicates(f):
+		case i.CurrentPrimary != f.Instance || !holds(f) || pending(i) != nil || !f.MySQL.Writable() || receives(f):
 			return "only an open primary needs this"
 		}
 		return ""

@@ -44,8 +44,8 @@ func resume(f Facts, i Intent) Decision {
 		if rest := m.Unapplied(); !rest.IsEmpty() {
 			return refuseResume(f, fmt.Sprintf("its relay log holds %s that are not applied: %s", transactions(rest), rest))
 		}
-		if m.Replication.IORunning || m.Replication.SQLRunning {
-			return do(Replica, StopReplica, "a primary follows nobody")
+		if m.Replication.IORunning {
+			return do(Replica, StopReceiver, "a primary follows nobody")
 		}
 	}
 	if s := m.SemiSync; f.SemiSync && (!s.SourceEnabled || s.ReplicaEnabled || s.WaitFor != i.AckCount) {
@@ -70,8 +70,8 @@ func keepPrimary(f Facts, i Intent) Decision {
 	if f.MySQL.Offline {
 		return do(Primary, AdmitClients, "letting clients in")
 	}
-	if r := f.MySQL.Replication; r != nil && !r.IORunning && !r.SQLRunning && f.MySQL.Unapplied().IsEmpty() {
-		// Stopped and applied since before it opened; clients need not wait for the files to be deleted.
+	if r := f.MySQL.Replication; r != nil && !r.IORunning && f.MySQL.Unapplied().IsEmpty() {
+		// Nothing was received or applied since before it opened, and clients need not wait for this.
 		return do(Primary, ResetReplica, "removing what is left of replication")
 	}
 	return rest(Primary, fmt.Sprintf("primary in generation %d", i.Generation))

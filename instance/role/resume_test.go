@@ -31,7 +31,7 @@ func TestThePrimaryOpensInOrder(t *testing.T) {
 		{"again when they were asked before the lease was taken", promoted, func(s *scenario) { s.f.Peers.SinceLease = false }, role.AskPeers, nil},
 		{"then replication ends", promoted, func(s *scenario) {
 			s.f.MySQL.Replication = &protocol.Replication{SourceHost: "a.ns.svc", IORunning: true, Received: s.set(uuidA + ":50-100")}
-		}, role.StopReplica, nil},
+		}, role.StopReceiver, nil},
 		{"its files are left for later", promoted, func(s *scenario) {
 			s.f.MySQL.Replication = &protocol.Replication{SourceHost: "a.ns.svc", Received: s.set(uuidA + ":50-100")}
 		}, role.OpenWrites, nil},
