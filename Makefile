@@ -60,7 +60,7 @@ lint: drift ## Check formatting, generated files, and the code's rules
 ##@ Test it
 .PHONY: test test-unit test-mysql test-demo e2e bench bench-failover
 test: ## Every layer, with the seconds of each (what .ci/run calls)
-	@.ci/layers lint test-unit test-mysql test-demo
+	@.ci/layers lint test-unit test-mysql test-demo e2e
 
 test-unit: ## Tests that need no set-up (go test ./...)
 	@for m in $(MODULES); do (cd $$m && go test -short ./...); done
@@ -68,7 +68,6 @@ test-unit: ## Tests that need no set-up (go test ./...)
 test-mysql: ## Tests against a real mysqld
 	@root=$$($(LAB) mysql-root); CNMSQL_MYSQL_ROOT=$$root go test -count=1 -p 1 -timeout 15m ./instance/...
 
-# The suite (make e2e) becomes a layer of `make test` once all of it has been seen to pass on a quiet machine.
 test-demo: ## The demonstration on the lab, as a test: no acknowledged write may be missing
 	@trap '$(LAB) down' EXIT; $(MAKE) demo
 

@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -100,37 +97,7 @@ func (b *bench) ourWays(key client.ObjectKey) map[string]func(ctx context.Contex
 	}
 }
 
-// settleCluster waits until the Cluster is Ready. A former primary that holds writes which nobody was told of
-// is kept out for good; it is made anew, as the next run needs it.
+// settleCluster waits until all is well again.
 func (b *bench) settleCluster(ctx context.Context, key client.ObjectKey) error {
-	var diverged string
-	err := framework.Await(ctx, "Cluster "+key.String()+" to be Ready", readyWithin, func(ctx context.Context) (bool, string, error) {
-		c, err := b.e.Cluster(ctx, key)
-		if err != nil {
-			return false, "", err
-		}
-		diverged = strings.Join(c.Status.DivergedInstances, " ")
-		return framework.Ready(c) || diverged != "", framework.Describe(c), nil
-	})
-	if err != nil || diverged == "" {
-		return err
-	}
-	b.say("    %s holds writes that no one else has, none of them acknowledged: making it anew", diverged)
-	for name := range strings.FieldsSeq(diverged) {
-		_, err := b.e.Kubectl(ctx, "-n", key.Namespace, "delete", "pvc,pod", name, "--wait=false", "--now")
-		if err != nil {
-			return err
-		}
-	}
-	return errors.Join(b.notDiverged(ctx, key), b.e.AwaitReady(ctx, key, readyWithin, nil))
-}
-
-func (b *bench) notDiverged(ctx context.Context, key client.ObjectKey) error {
-	return framework.Await(ctx, "no instance to have diverged", readyWithin, func(ctx context.Context) (bool, string, error) {
-		c, err := b.e.Cluster(ctx, key)
-		if err != nil {
-			return false, "", err
-		}
-		return len(c.Status.DivergedInstances) == 0 && !meta.IsStatusConditionTrue(c.Status.Conditions, api.ConditionDegraded), framework.Describe(c), nil
-	})
+	return b.e.AwaitHealed(ctx, key, readyWithin, func(now string) { b.say("    %s", now) })
 }

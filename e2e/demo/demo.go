@@ -162,7 +162,7 @@ func (d *demo) after(ctx context.Context, what, old string, begin time.Time) err
 	if err := d.writer.AwaitAcknowledged(ctx, time.Now(), time.Minute); err != nil {
 		return err
 	}
-	if err := d.env.AwaitReady(ctx, d.cluster, 5*time.Minute, d.say.detail); err != nil {
+	if err := d.env.AwaitHealed(ctx, d.cluster, 5*time.Minute, d.say.detail); err != nil {
 		return err
 	}
 	if err := d.writer.AwaitAcknowledged(ctx, time.Now().Add(settle), time.Minute); err != nil {

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -67,7 +68,7 @@ func wrongInputs() []wrong {
 				mode := storagev1.VolumeBindingWaitForFirstConsumer
 				class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "e2e-no-such-class"}, Provisioner: "rancher.io/local-path", VolumeBindingMode: &mode}
 				must(t, e.Client.Create(t.Context(), class))
-				t.Cleanup(func() { _, _ = e.Kubectl(t.Context(), "delete", "storageclass", class.Name, "--ignore-not-found") })
+				t.Cleanup(func() { _, _ = e.Kubectl(context.Background(), "delete", "storageclass", class.Name, "--ignore-not-found") })
 			},
 		},
 		{

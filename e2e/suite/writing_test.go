@@ -29,7 +29,7 @@ func whileWriting(t *testing.T, e *framework.Environment, key client.ObjectKey, 
 	begin := time.Now()
 	do()
 	must(t, w.AwaitAcknowledged(ctx, time.Now(), 2*time.Minute))
-	ready(t, e, key)
+	must(t, e.AwaitHealed(ctx, key, readyWithin, func(now string) { t.Log(now) }))
 	must(t, w.AwaitAcknowledged(ctx, time.Now(), time.Minute))
 	gap := w.Ledger.Gap(begin, time.Now())
 	w.Stop()
