@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "cnmsql.co/operator/api/v1alpha1"
-	"cnmsql.co/operator/e2e/framework"
 )
 
 const (

@@ -68,7 +68,9 @@ func wrongInputs() []wrong {
 				mode := storagev1.VolumeBindingWaitForFirstConsumer
 				class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "e2e-no-such-class"}, Provisioner: "rancher.io/local-path", VolumeBindingMode: &mode}
 				must(t, e.Client.Create(t.Context(), class))
-				t.Cleanup(func() { _, _ = e.Kubectl(context.Background(), "delete", "storageclass", class.Name, "--ignore-not-found") })
+				t.Cleanup(func() {
+					_, _ = e.Kubectl(context.Background(), "delete", "storageclass", class.Name, "--ignore-not-found")
+				})
 			},
 		},
 		{
