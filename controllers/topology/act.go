@@ -89,7 +89,7 @@ func (r *Reconciler) deletePod(ctx context.Context, c *api.Cluster, a core.Actio
 	return client.IgnoreNotFound(err)
 }
 
-// labelPod shows a role on the Pod that was meant, as it was read.
+// labelPod shows a role on the Pod that was meant.
 func (r *Reconciler) labelPod(ctx context.Context, c *api.Cluster, a core.Action) error {
 	pod := &corev1.Pod{}
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: a.Instance}, pod)
@@ -109,10 +109,17 @@ func (r *Reconciler) labelPod(ctx context.Context, c *api.Cluster, a core.Action
 		return err
 	}
 	err = r.Client.Patch(ctx, pod.DeepCopy(), patch, client.FieldOwner(Manager))
-	if apierrors.IsNotFound(err) || apierrors.IsInvalid(err) {
-		return fmt.Errorf("%w: %w", errStale, err) // it is another Pod now
+	if apierrors.IsNotFound(err) || apierrors.IsInvalid(err) && r.replaced(ctx, pod) {
+		return fmt.Errorf("%w: %w", errStale, err)
 	}
 	return err
+}
+
+// replaced tells that there is another Pod of this name now.
+func (r *Reconciler) replaced(ctx context.Context, pod *corev1.Pod) bool {
+	live := &corev1.Pod{}
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(pod), live)
+	return err == nil && live.UID != pod.UID
 }
 
 // labels is the change of the labels alone, whatever else changes the Pod at the same time; the UID in it makes

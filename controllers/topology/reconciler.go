@@ -115,13 +115,14 @@ func (r *Reconciler) decide(ctx context.Context, read *api.Cluster) (core.Decisi
 // carryOut does what need not be committed, commits, then acts. The events of a decision that was committed are told even when an action
 // fails, because no later pass comes to it again.
 func (r *Reconciler) carryOut(ctx context.Context, read *api.Cluster, d core.Decision) error {
+	var firstErr error
 	if len(d.First) > 0 {
-		if err := r.act(ctx, read, d.First, false); err != nil {
-			return err
+		if firstErr = r.act(ctx, read, d.First, false); errors.Is(firstErr, errStale) {
+			return firstErr
 		}
 	}
 	committed, err := r.commit(ctx, read, d)
-	if err != nil {
+	if err = errors.Join(firstErr, err); err != nil {
 		return err
 	}
 	if committed || len(d.First)+len(d.Actions) > 0 {

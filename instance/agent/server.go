@@ -160,7 +160,8 @@ type ServerFencer struct {
 
 // Demote implements Fencer.
 func (f ServerFencer) Demote(ctx context.Context, drain time.Duration) error {
-	return f.Server.Demote(ctx, mysql.DemoteOptions{DrainAfter: drain})
+	// The role has not moved: reads are better than nothing.
+	return f.Server.Demote(ctx, mysql.DemoteOptions{DrainAfter: drain, Admit: true})
 }
 
 // Gone implements Fencer.

@@ -19,7 +19,7 @@ const (
 	stepDownDrain = time.Second
 )
 
-// errStale tells that what was decided from is not so any more. Nothing was done.
+// errStale tells that what was decided from is not so any more. Nothing was done that a later decision would not see.
 var errStale = errors.New("the state has changed meanwhile")
 
 // ErrRefused tells that this instance does not do what it was asked for; the message says why.
@@ -132,7 +132,7 @@ func (l *Loop) remember(m *moment, d role.Decision) {
 // what the others held stays what they hold.
 func keepsAnswers(k role.StepKind) bool {
 	switch k {
-	case role.StopReplica, role.Claim, role.ResetReplica, role.SourceSemiSync:
+	case role.StopReceiver, role.Claim, role.SourceSemiSync:
 		return true
 	default:
 		return false

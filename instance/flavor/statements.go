@@ -116,10 +116,10 @@ func (s Server) StartReplica(t Thread) string { return "START REPLICA" + string(
 func (s Server) StopReplica(t Thread) string { return "STOP REPLICA" + string(t) }
 
 // ResetReplica returns the statement that deletes all relay logs, received transactions that were not applied included.
-// With all set it forgets the source as well. The replica must be stopped.
+// With all set it forgets the source of the default channel, the only one that is ours, as well. The replica must be stopped.
 func (s Server) ResetReplica(all bool) string {
 	if all {
-		return "RESET REPLICA ALL"
+		return "RESET REPLICA ALL FOR CHANNEL ''"
 	}
 	return "RESET REPLICA"
 }

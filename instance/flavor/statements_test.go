@@ -80,7 +80,7 @@ func TestReplicaStatements(t *testing.T) {
 		s.StartReplica(flavor.Applier):                   "START REPLICA SQL_THREAD",
 		s.StopReplica(flavor.BothThreads):                "STOP REPLICA",
 		s.StopReplica(flavor.Receiver):                   "STOP REPLICA IO_THREAD",
-		s.ResetReplica(true):                             "RESET REPLICA ALL",
+		s.ResetReplica(true):                             "RESET REPLICA ALL FOR CHANNEL ''",
 		s.ResetReplica(false):                            "RESET REPLICA",
 		flavor.SetGlobal(s.SemiSync.SourceEnabled, "ON"): "SET GLOBAL `rpl_semi_sync_source_enabled` = ON",
 		flavor.Identifier("a`b"):                         "`a``b`",

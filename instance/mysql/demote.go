@@ -14,6 +14,9 @@ type DemoteOptions struct {
 	// DrainAfter is how long client transactions that keep the server from becoming read-only may take to
 	// finish by themselves before their connections are killed.
 	DrainAfter time.Duration
+	// Admit lets clients begin sessions again once theirs have ended: to read, where nobody else is going to take
+	// their writes.
+	Admit bool
 }
 
 // Demote makes a writable server read-only, in the one order in which no client is told of a commit that
@@ -47,8 +50,10 @@ func (s *Server) Demote(ctx context.Context, o DemoteOptions) error {
 	case <-time.After(o.DrainAfter):
 	case <-ctx.Done():
 	}
-	if _, err := s.reader.ExecContext(ctx, flavor.RefuseClients); err != nil {
-		return fmt.Errorf("refusing clients: %w", err)
+	if !o.Admit {
+		if _, err := s.reader.ExecContext(ctx, flavor.RefuseClients); err != nil {
+			return fmt.Errorf("refusing clients: %w", err)
+		}
 	}
 	if err := s.endClients(ctx, c); err != nil {
 		return err

@@ -29,7 +29,8 @@ type Options struct {
 	User     string
 	Password func() (string, error)
 	// KeepUsers are further accounts whose sessions are never killed: the replication account, which cannot
-	// write and by which replicas read the binary log and clone.
+	// write and by which replicas read the binary log and clone. It needs CONNECTION_ADMIN not to be refused with
+	// the clients.
 	KeepUsers []string
 	// MayOpen is asked directly before writes are opened; its error prevents that. A closing that is asked
 	// for after it began to say no is never overtaken by an opening that was under way.

@@ -87,6 +87,9 @@ func attach(f Facts, i Intent, attached bool) Decision {
 	switch {
 	case f.Peers == nil:
 		return do(Replica, AskPeers, "comparing with "+i.CurrentPrimary)
+	case (!answered || p.Generation != i.Generation) && !attached && m.Replication != nil && m.Replication.IORunning:
+		// A former primary that comes back may send what nobody else has.
+		return do(Replica, StopReceiver, "leaving "+protocol.HostInstance(m.Replication.SourceHost))
 	case !answered && m.Replication != nil && !m.Replication.SQLRunning && m.Replication.SQLErrno == 0 && !m.Unapplied().IsEmpty():
 		return do(Replica, StartApplier, "applying what was received while the primary is not reachable")
 	case !answered:

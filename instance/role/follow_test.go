@@ -92,6 +92,11 @@ func TestAReplicaLeavesTheFormerPrimaryWithEverythingApplied(t *testing.T) {
 			s.f.MySQL.Replication.IORunning, s.f.MySQL.Replication.SQLRunning = true, true
 			s.f.Peers = nil
 		}, role.AskPeers, nil},
+		{"nothing is received from the former primary while the new one does not answer", healthyReplica, func(s *scenario) {
+			newPrimary(s)
+			s.f.MySQL.Replication.IORunning, s.f.MySQL.Replication.SQLRunning = true, true
+			s.f.Peers.Answers = nil
+		}, role.StopReceiver, nil},
 		{"then one step leaves and follows, unless more is received meanwhile", healthyReplica, func(s *scenario) {
 			newPrimary(s)
 			s.f.MySQL.Replication.IORunning, s.f.MySQL.Replication.SQLRunning = true, true

@@ -5,8 +5,8 @@ import (
 )
 
 // promote takes the role that the transition gives to this instance. The order is the safety argument:
-// lease, then everything received is applied, then the others are compared, then the claim; writes are
-// opened by resume, once the claim is stored.
+// the handoff of a switchover, lease, then everything received is applied, then the others are compared, then
+// the claim; writes are opened by resume, once the claim is stored.
 func promote(f Facts, i Intent, t *Transition) Decision {
 	m := f.MySQL
 	if !m.SuperReadOnly {
@@ -25,7 +25,7 @@ func promote(f Facts, i Intent, t *Transition) Decision {
 		return refuse(f, t, f.Refusal.Why)
 	}
 	if t.Kind == Switchover && !f.Lease.handedOver(t.Attempt) {
-		return awaitHandoff(f, t)
+		return awaitHandoff(f, i, t)
 	}
 	if d, due := takeLease(f, Replica); due {
 		return d
@@ -56,9 +56,12 @@ func promote(f Facts, i Intent, t *Transition) Decision {
 
 // awaitHandoff waits while the old primary still holds its lease. One that let it go in any other way than by
 // handing over has not said what it had executed: the operator then decides anew, on what is known.
-func awaitHandoff(f Facts, t *Transition) Decision {
+func awaitHandoff(f Facts, i Intent, t *Transition) Decision {
 	if f.Lease.Holder != "" && !f.Lease.Mine && !f.Lease.Expired {
 		return wait(Replica, t.From+" has not handed over yet")
+	}
+	if !i.Live {
+		return do(Replica, Confirm, "reading the Lease once more")
 	}
 	return refuse(f, t, fmt.Sprintf("%s gave up its lease without a handoff for this switchover", t.From))
 }

@@ -63,17 +63,23 @@ func TestAPromotionIsRefusedAndTheLeaseGivenBack(t *testing.T) {
 
 func TestASwitchoverWaitsForTheHandoff(t *testing.T) {
 	start := func(t testing.TB) *scenario { return promotable(t).switchover() }
+	live := func(t testing.TB) *scenario {
+		s := start(t)
+		s.i.Live = true
+		return s
+	}
 	runCases(t, []ruleCase{
+		{"a lease that seems to be free is looked at once more", start, func(s *scenario) { s.f.Lease = role.LeaseFacts{Known: true} }, role.Confirm, nil},
 		{"one that is held is enough", start, nil, role.Claim, nil},
 		{"while the old primary holds the lease", start, func(s *scenario) {
 			s.f.Lease = role.LeaseFacts{Known: true, Holder: "a/1"}
 		}, role.Wait, nil},
-		{"but not for one that died", start, func(s *scenario) {
+		{"but not for one that died", live, func(s *scenario) {
 			s.f.Lease = role.LeaseFacts{Known: true, Holder: "a/1", Expired: true}
 		}, role.Wait, refused},
-		{"nor for one that gave up its lease without", start, func(s *scenario) { s.f.Lease = role.LeaseFacts{Known: true} }, role.Wait, refused},
-		{"a lease that was taken without is given back", start, func(s *scenario) { s.f.Lease.Handoff = nil }, role.ReleaseLease, refused},
-		{"one of another attempt does not count", start, func(s *scenario) { s.f.Lease.HandoffAttempt = "x0" }, role.ReleaseLease, refused},
+		{"nor for one that gave up its lease without", live, func(s *scenario) { s.f.Lease = role.LeaseFacts{Known: true} }, role.Wait, refused},
+		{"a lease that was taken without is given back", live, func(s *scenario) { s.f.Lease.Handoff = nil }, role.ReleaseLease, refused},
+		{"one of another attempt does not count", live, func(s *scenario) { s.f.Lease.HandoffAttempt = "x0" }, role.ReleaseLease, refused},
 		{"what is missing is received, by a receiver that runs", start, func(s *scenario) {
 			handoff := s.set(uuidA + ":1-110")
 			s.f.Lease.Handoff = &handoff

@@ -2,8 +2,10 @@ package role
 
 import (
 	"fmt"
+	"strings"
 
 	"cnmsql.co/operator/instance/gtid"
+	"cnmsql.co/operator/instance/protocol"
 )
 
 // resume makes the instance that the Cluster names as its primary writable: after its promotion, after a
@@ -70,11 +72,16 @@ func keepPrimary(f Facts, i Intent) Decision {
 	if f.MySQL.Offline {
 		return do(Primary, AdmitClients, "letting clients in")
 	}
-	if r := f.MySQL.Replication; r != nil && !r.IORunning && f.MySQL.Unapplied().IsEmpty() {
+	if r := f.MySQL.Replication; r != nil && !r.IORunning && f.MySQL.Unapplied().IsEmpty() && siblings(f.Instance, protocol.HostInstance(r.SourceHost)) {
 		// Nothing was received or applied since before it opened, and clients need not wait for this.
 		return do(Primary, ResetReplica, "removing what is left of replication")
 	}
 	return rest(Primary, fmt.Sprintf("primary in generation %d", i.Generation))
+}
+
+// siblings tells that two instances are of one Cluster. From any other source, a person replicates.
+func siblings(a, b string) bool {
+	return a[:strings.LastIndex(a, "-")+1] == b[:strings.LastIndex(b, "-")+1]
 }
 
 // lostHistory says why the executed set is not that of the primary which was promoted.

@@ -35,6 +35,9 @@ func TestThePrimaryOpensInOrder(t *testing.T) {
 		{"its files are left for later", promoted, func(s *scenario) {
 			s.f.MySQL.Replication = &protocol.Replication{SourceHost: "a.ns.svc", Received: s.set(uuidA + ":50-100")}
 		}, role.OpenWrites, nil},
+		{"what a person replicates from elsewhere is left alone", healthyPrimary, func(s *scenario) {
+			s.f.MySQL.Replication = &protocol.Replication{SourceHost: "legacy-db.example.com"}
+		}, role.Rest, nil},
 		{"until the primary is open", healthyPrimary, func(s *scenario) {
 			s.f.MySQL.Replication = &protocol.Replication{SourceHost: "a.ns.svc", Received: s.set(uuidA + ":50-100")}
 		}, role.ResetReplica, nil},

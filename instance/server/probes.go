@@ -77,6 +77,9 @@ func Ready(r protocol.Report, primary string, now time.Time) string {
 		if !m.Writable() {
 			return "the primary is not writable: " + r.Role.Doing
 		}
+		if m.Offline {
+			return "clients are not let in yet: " + r.Role.Doing
+		}
 		return ""
 	case m.Writable():
 		return "writable without being the primary"

@@ -165,6 +165,11 @@ func (p *pass) relieve(i *Instance) {
 	if p.patience() > 0 {
 		return
 	}
+	if p.s.Lease.Free() {
+		// It can hand over no more. Whether its server takes writes all the same, nobody knows.
+		p.say.message += "; its lease is not renewed, so it cannot be asked to hand over: if it does not come back, delete its Pod"
+		return
+	}
 	if to := p.bestReplica(); to != "" {
 		p.start(api.TransitionSwitchover, to, "no client reaches the primary")
 		p.warn(api.EventSwitchoverStarted, "the primary moves from %s to %s, because no client reaches it", i.Name, to)

@@ -98,6 +98,28 @@ func TestPrimaryThatLivesAndNoClientReachesHandsOver(t *testing.T) {
 	if tr := d.Status.PrimaryTransition; tr == nil || tr.Kind != api.TransitionSwitchover || tr.To != "c1-2" {
 		t.Errorf("transition %+v", tr)
 	}
+	// A lease that it does not hold any more cannot be handed over: the target would refuse, again and again.
+	w.Lease.Unchanged = api.PrimaryLeaseTTL
+	d = Decide(w.Snapshot)
+	if tr := d.Status.PrimaryTransition; tr != nil {
+		t.Errorf("transition %+v", tr)
+	}
+	says(t, d, "its lease is not renewed")
+}
+
+func TestASwitchoverThatWasWithdrawnIsNotTriedAgainAtOnce(t *testing.T) {
+	w := sound()
+	w.i(1).Report, w.i(1).Pod.Ready = nil, false
+	since(w, time.Minute)
+	w.then(Decide(w.Snapshot))
+	if w.Cluster.Status.PrimaryTransition == nil {
+		t.Fatal("no transition")
+	}
+	w.i(2).Report.Role.PromotionRefused, w.i(2).Report.Role.PromotionRefusedAttempt = "it cannot", w.Cluster.Status.PrimaryTransition.Attempt
+	w.then(Decide(w.Snapshot))
+	if tr := Decide(w.Snapshot).Status.PrimaryTransition; tr != nil {
+		t.Errorf("at once again: %+v", tr)
+	}
 }
 
 func TestSilentPrimaryKeepsItsLabelUntilItIsKnownToBeGone(t *testing.T) {

@@ -80,9 +80,11 @@ func TestTheNextInstanceIsMadeWhenTheOneBeforeIsReady(t *testing.T) {
 			w := sound()
 			w.Cluster.Spec.Instances = 4
 			change(w.i(3))
-			if got := Decide(w.Snapshot).Status.InstanceNames; len(got) != 3 {
+			d := Decide(w.Snapshot)
+			if got := d.Status.InstanceNames; len(got) != 3 {
 				t.Errorf("instances %v", got)
 			}
+			says(t, d, "1 more to be created, once c1-3 is Ready")
 			w = sound()
 			w.Cluster.Spec.Instances = 4
 			change(w.i(2)) // an earlier one that was well when the last was made

@@ -51,9 +51,9 @@ func (p *pass) place(i *Instance) (role string, routable bool) {
 	case current && i.Report == nil:
 		// Silence alone proves nothing: its readiness keeps clients away if it is gone.
 		return i.Pod.Role, i.Pod.Routable
-	case current && i.writable(p.st.CurrentPrimaryGeneration):
+	case current && i.writable(p.st.CurrentPrimaryGeneration) && !i.Report.MySQL.Offline:
 		return api.RolePrimary, true
-	case current && i.Pod.Role == api.RoleReplica:
+	case current && i.Pod.Role == api.RoleReplica && !p.diverged(i.Name) && !i.going():
 		// Until it can be shown as the primary: to take it from the Services for reading first would only make
 		// two changes for every node to follow where one is enough.
 		return i.Pod.Role, i.Pod.Routable

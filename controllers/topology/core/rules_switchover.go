@@ -56,6 +56,11 @@ func (p *pass) remaining(t *api.PrimaryTransition) time.Duration {
 func (p *pass) withdraw(t *api.PrimaryTransition, why string) {
 	p.st.PrimaryTransition = nil
 	p.st.TargetPrimary = t.From
+	if p.st.PrimaryFailingSince != nil {
+		// Whoever wants to move the role again waits as long as for the first time.
+		now := p.now()
+		p.st.PrimaryFailingSince = &now
+	}
 	p.warn(api.EventSwitchoverAborted, "the switchover from %s to %s was ended: %s", t.From, t.To, why)
 	p.outcome(api.PhaseSwitchover, api.ReasonSwitchover, "the switchover to %s was ended (%s); %s resumes", t.To, why, t.From)
 }

@@ -62,8 +62,12 @@ func (p *pass) lacking() (why []string, new bool) {
 			new = new && !seen
 		}
 	}
-	if missing := int(p.c.Spec.Instances) - len(p.st.InstanceNames); missing > 0 && len(why) == 0 {
-		why = append(why, fmt.Sprintf("%d more to be created", missing))
+	if missing := int(p.c.Spec.Instances) - len(p.st.InstanceNames); missing > 0 {
+		text := fmt.Sprintf("%d more to be created", missing)
+		if n := len(p.st.InstanceNames); n > 0 && len(why) > 0 {
+			text += ", once " + p.st.InstanceNames[n-1] + " is Ready"
+		}
+		why = append(why, text)
 	}
 	if extra := len(p.st.InstanceNames) - int(p.c.Spec.Instances); extra > 0 && len(why) == 0 {
 		why = append(why, fmt.Sprintf("%d to be removed", extra))
