@@ -3,12 +3,14 @@
 //
 // One pass:
 //
-//	observe → core.Decide → (ask every instance anew → observe → core.Decide) → commit the status → act → events
+//	observe → core.Decide → (ask every instance anew → observe → core.Decide) → what need not be committed
+//	  → commit the status → act → events
 //
 // What holds:
 //   - Everything is read before anything is decided. An instance that does not answer is a fact; a read of the API
 //     server that fails ends the pass.
-//   - The status is written with the resourceVersion that was read. A conflict means that nothing was done.
+//   - The status is written with the resourceVersion that was read. A conflict means that nothing was done, or
+//     no more than what rests on the status as it was read, and was proved to be.
 //   - Nothing is acted on by a Cluster from the cache alone: either the status was just written, or the object is
 //     looked at in the API server itself and must be the one that was read.
 //   - An action names the Pod it means by UID. The label of the primary is given only while the API server shows no
