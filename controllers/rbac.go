@@ -16,9 +16,11 @@ package controllers
 // +kubebuilder:rbac:groups=mysql.cnmsql.co,resources=clusters/finalizers,verbs=update
 // +kubebuilder:rbac:groups="",resources=pods,verbs=create;delete;get;list;patch;watch
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=create;get;list;watch
-// +kubebuilder:rbac:groups="",resources=secrets;serviceaccounts;services,verbs=create;get;list;patch;watch
-// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=roles;rolebindings,verbs=create;get;list;patch;watch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=create;get;list;patch;watch
+// +kubebuilder:rbac:groups="",resources=serviceaccounts;services,verbs=create;delete;get;list;patch;watch
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=roles;rolebindings,verbs=create;delete;get;list;patch;watch
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=create;get;list;patch;update;watch
 // +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses,verbs=list
-// +kubebuilder:rbac:groups=cert-manager.io,resources=certificates;issuers,verbs=create;get;list;patch;watch
+// +kubebuilder:rbac:groups=cert-manager.io,resources=certificates,verbs=create;delete;get;list;patch;watch
+// +kubebuilder:rbac:groups=cert-manager.io,resources=issuers,verbs=create;get;list;patch;watch

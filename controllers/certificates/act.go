@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	cmv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -12,6 +13,7 @@ import (
 	"cnmsql.co/operator/controllers/internal/apply"
 	"cnmsql.co/operator/controllers/internal/scope"
 	"cnmsql.co/operator/controllers/internal/status"
+	"cnmsql.co/operator/controllers/internal/sweep"
 	"cnmsql.co/operator/controllers/objects"
 )
 
@@ -27,15 +29,24 @@ func (r *Reconciler) act(ctx context.Context, c *api.Cluster) (ctrl.Result, erro
 	if err != nil {
 		return ctrl.Result{}, errors.Join(result.Err, err)
 	}
-	adoptErr := r.adopt(ctx, c, seen)
+	keepErr := r.keep(ctx, c)
 	err = r.show(ctx, c, expirations(seen), condition(wanted, seen, result))
-	if err := errors.Join(result.Err, adoptErr, err); err != nil {
+	if err := errors.Join(result.Err, keepErr, err); err != nil {
 		return ctrl.Result{}, err
 	}
 	if len(result.Foreign) > 0 {
 		return ctrl.Result{RequeueAfter: scope.RecheckForeign}, nil
 	}
 	return ctrl.Result{}, nil
+}
+
+// keep sees to it that no issued Secret outlives what it is for, then deletes the Certificates of removed
+// instances. Not the other way round: the Secret of a Certificate that is gone has nobody who adopts it.
+func (r *Reconciler) keep(ctx context.Context, c *api.Cluster) error {
+	if err := r.adopt(ctx, c); err != nil {
+		return err
+	}
+	return sweep.Removed(ctx, r.Client, r.Live, c, &cmv1.CertificateList{})
 }
 
 // show writes the status, and an event when a person has to do something.

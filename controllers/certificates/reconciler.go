@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -29,6 +30,8 @@ type Options struct {
 // Reconciler keeps the certificates of Clusters.
 type Reconciler struct {
 	Client client.Client
+	// Live reads from the API server itself.
+	Live   client.Reader
 	Events events.EventRecorder
 	// CertManager tells whether cert-manager's kinds are served, and from then on lets their changes wake
 	// the reconciler.
@@ -37,10 +40,11 @@ type Reconciler struct {
 
 // SetupWithManager registers the reconciler, whether or not cert-manager is installed.
 func SetupWithManager(mgr ctrl.Manager, o Options) error {
-	r := &Reconciler{Client: mgr.GetClient(), Events: mgr.GetEventRecorder(Manager)}
+	r := &Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(Manager)}
 	c, err := ctrl.NewControllerManagedBy(mgr).
 		Named("certificates").
 		For(&api.Cluster{}, builder.WithPredicates(scope.Changed(scope.Members))).
+		Owns(&corev1.Pod{}, builder.WithPredicates(scope.Deleted)).
 		WithOptions(scope.ControllerOptions(o.MaxConcurrentReconciles)).
 		Build(r)
 	if err != nil {

@@ -32,7 +32,7 @@ func newBench(t *testing.T, existing ...client.Object) *bench {
 	c.Spec.Storage.Size = resource.MustParse("1Gi")
 	recorder := events.NewFakeRecorder(20)
 	b := &bench{Server: fakeapi.New(t, append(existing, c)...), events: recorder, installed: true}
-	b.r = &Reconciler{Client: b.Server, Events: recorder, CertManager: func() (bool, error) { return b.installed, nil }}
+	b.r = &Reconciler{Client: b.Server, Live: b.Live, Events: recorder, CertManager: func() (bool, error) { return b.installed, nil }}
 	return b
 }
 

@@ -7,6 +7,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -16,15 +17,18 @@ import (
 	"cnmsql.co/operator/controllers/internal/apply"
 	"cnmsql.co/operator/controllers/internal/scope"
 	"cnmsql.co/operator/controllers/internal/status"
+	"cnmsql.co/operator/controllers/internal/sweep"
 	"cnmsql.co/operator/controllers/objects"
 )
 
-// act makes identities and the Lease independently of each other, then shows the holder.
+// act makes identities and the Lease and deletes the identities of removed instances, each independently of the
+// others, then shows the holder.
 func (r *Reconciler) act(ctx context.Context, c *api.Cluster, lease *coordinationv1.Lease) (ctrl.Result, error) {
 	identities := r.identities(ctx, c)
 	if len(identities.Foreign) > 0 {
 		r.foreign(c, identities.ForeignMessage())
 	}
+	sweepErr := sweep.Removed(ctx, r.Client, r.Live, c, &rbacv1.RoleBindingList{}, &rbacv1.RoleList{}, &corev1.ServiceAccountList{})
 	var leaseErr error
 	foreignLease := false
 	if lease == nil {
@@ -32,7 +36,7 @@ func (r *Reconciler) act(ctx context.Context, c *api.Cluster, lease *coordinatio
 	}
 	_, statusErr := status.Apply(ctx, r.Client, Manager, c, status.Owns{PrimaryLease: true},
 		status.Fields{PrimaryLease: shown(c.Status.PrimaryLease, lease)})
-	if err := errors.Join(identities.Err, leaseErr, statusErr); err != nil {
+	if err := errors.Join(identities.Err, sweepErr, leaseErr, statusErr); err != nil {
 		return ctrl.Result{}, err
 	}
 	if foreignLease || len(identities.Foreign) > 0 {

@@ -8,6 +8,7 @@
 //   - Renewals cause no reconcile and no write; only a change of the holder does.
 //   - An instance may read its own Cluster, write its status, use its own Cluster's Lease and tell of events;
 //     it may not read Secrets and not make or delete the Lease.
+//   - The identity of a removed instance goes once its Pod is gone: until then it needs it to stop in order.
 //
 // It owns status.primaryLease and no other status.
 package lease

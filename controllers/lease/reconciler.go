@@ -45,6 +45,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 		Owns(&corev1.ServiceAccount{}).
 		Owns(&rbacv1.Role{}).
 		Owns(&rbacv1.RoleBinding{}).
+		Owns(&corev1.Pod{}, builder.WithPredicates(scope.Deleted)).
 		WithOptions(scope.ControllerOptions(o.MaxConcurrentReconciles)).
 		Complete(r)
 	if err != nil {

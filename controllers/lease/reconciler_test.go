@@ -210,3 +210,37 @@ func TestInstanceMayDoNoMoreThanItNeeds(t *testing.T) {
 		t.Errorf("binding %+v", binding)
 	}
 }
+
+func TestIdentityOfARemovedInstanceGoesOnceItsPodIsGone(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "c1-2"}}
+	b := newBench(t, aCluster(), pod)
+	b.reconcile(t)
+	c := get(t, b, "c1", &api.Cluster{})
+	c.Spec.Instances = 1
+	if err := b.Update(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	c.Status.InstanceNames, c.Status.LatestGeneratedNode, c.Status.CurrentPrimary = []string{"c1-1"}, 2, "c1-1"
+	if err := b.Status().Update(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	b.Taken()
+	b.reconcile(t)
+	if writes := b.Taken(); len(writes) > 0 {
+		t.Errorf("writes while the Pod stops: %v", writes)
+	}
+	if err := b.Delete(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	b.Taken()
+	b.reconcile(t)
+	want := "delete *v1.RoleBinding c1-2-instance, delete *v1.Role c1-2-instance, delete *v1.ServiceAccount c1-2-instance"
+	if writes := strings.Join(b.Taken(), ", "); writes != want {
+		t.Errorf("writes once it is gone: %s", writes)
+	}
+	get(t, b, "c1-1-instance", &corev1.ServiceAccount{})
+	b.reconcile(t)
+	if writes := b.Taken(); len(writes) > 0 {
+		t.Errorf("writes in steady state: %v", writes)
+	}
+}

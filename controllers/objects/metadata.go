@@ -72,15 +72,34 @@ func Annotations(c *api.Cluster) map[string]string {
 // Instances are the names of the instances that exist and of those that are to be made next, by ordinal.
 func Instances(c *api.Cluster) []string {
 	names := slices.Clone(c.Status.InstanceNames)
-	next := c.Status.LatestGeneratedNode
-	for _, name := range names {
-		if n, ok := c.InstanceOrdinal(name); ok {
-			next = max(next, n)
-		}
-	}
-	for len(names) < int(c.Spec.Instances) {
-		next++
+	for next := latest(c) + 1; len(names) < int(c.Spec.Instances); next++ {
 		names = append(names, c.InstanceName(next))
 	}
 	return names
+}
+
+// Removed tells whether an instance was taken out of the Cluster, for good since its number is not given again.
+// What was made for it alone may go as soon as it also has no Pod. It is false for an instance that is still to
+// be made, for one that a change of primary concerns, and for all when the status may have been lost.
+func Removed(c *api.Cluster, instance string) bool {
+	s := &c.Status
+	ordinal, ours := c.InstanceOrdinal(instance)
+	if !ours || len(s.InstanceNames) == 0 || s.CurrentPrimary == "" {
+		return false
+	}
+	if t := s.PrimaryTransition; t != nil && (instance == t.From || instance == t.To) {
+		return false
+	}
+	return ordinal <= latest(c) && instance != s.CurrentPrimary && !slices.Contains(s.InstanceNames, instance)
+}
+
+// latest is the highest ordinal that was ever given.
+func latest(c *api.Cluster) int32 {
+	n := c.Status.LatestGeneratedNode
+	for _, name := range c.Status.InstanceNames {
+		if ordinal, ok := c.InstanceOrdinal(name); ok {
+			n = max(n, ordinal)
+		}
+	}
+	return n
 }

@@ -162,3 +162,38 @@ func TestBuildersDoNotShareMemoryWithTheCluster(t *testing.T) {
 		t.Error("building objects changed the Cluster")
 	}
 }
+
+func TestRemovedIsOnlyWhatWasMadeAndIsNeverNeededAgain(t *testing.T) {
+	for _, tc := range []struct {
+		name, instance string
+		change         func(*api.ClusterStatus)
+		want           bool
+	}{
+		{"taken out", "c1-2", func(*api.ClusterStatus) {}, true},
+		{"the last one taken out", "c1-4", func(*api.ClusterStatus) {}, true},
+		{"a member", "c1-3", func(*api.ClusterStatus) {}, false},
+		{"still to be made", "c1-5", func(*api.ClusterStatus) {}, false},
+		{"of another Cluster", "c2-2", func(*api.ClusterStatus) {}, false},
+		{"no instance", "", func(*api.ClusterStatus) {}, false},
+		{"the primary", "c1-2", func(s *api.ClusterStatus) { s.CurrentPrimary = "c1-2" }, false},
+		{"gives the role up", "c1-2", func(s *api.ClusterStatus) { s.PrimaryTransition = &api.PrimaryTransition{From: "c1-2", To: "c1-1"} }, false},
+		{"is to be promoted", "c1-2", func(s *api.ClusterStatus) { s.PrimaryTransition = &api.PrimaryTransition{From: "c1-1", To: "c1-2"} }, false},
+		{"others change the role", "c1-2", func(s *api.ClusterStatus) { s.PrimaryTransition = &api.PrimaryTransition{From: "c1-1", To: "c1-3"} }, true},
+		{"the instances are lost", "c1-2", func(s *api.ClusterStatus) { s.InstanceNames = nil }, false},
+		{"the primary is lost", "c1-2", func(s *api.ClusterStatus) { s.CurrentPrimary = "" }, false},
+		{"the last number is lost, a later one is there", "c1-2", func(s *api.ClusterStatus) { s.LatestGeneratedNode = 0 }, true},
+		{"the last number is lost", "c1-4", func(s *api.ClusterStatus) { s.LatestGeneratedNode = 0 }, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := minimal()
+			c.Status = api.ClusterStatus{InstanceNames: []string{"c1-1", "c1-3"}, LatestGeneratedNode: 4, CurrentPrimary: "c1-1"}
+			tc.change(&c.Status)
+			if got := objects.Removed(c, tc.instance); got != tc.want {
+				t.Errorf("removed: %v", got)
+			}
+			if tc.want && slices.Contains(objects.Instances(c), tc.instance) {
+				t.Error("it is made and removed at once")
+			}
+		})
+	}
+}

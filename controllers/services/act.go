@@ -12,9 +12,11 @@ import (
 	"cnmsql.co/operator/controllers/internal/apply"
 	"cnmsql.co/operator/controllers/internal/scope"
 	"cnmsql.co/operator/controllers/internal/status"
+	"cnmsql.co/operator/controllers/internal/sweep"
 )
 
-// act applies the Services and says how it went. The status is written even when a Service could not be.
+// act applies the Services, deletes those of removed instances, and says how it went. The status is written even
+// when a Service could not be.
 func (r *Reconciler) act(ctx context.Context, c *api.Cluster, services []*corev1.Service) (ctrl.Result, error) {
 	result := apply.All(ctx, r.Client, Manager, c, services)
 	if result.Written > 0 {
@@ -24,8 +26,9 @@ func (r *Reconciler) act(ctx context.Context, c *api.Cluster, services []*corev1
 	if len(result.Foreign) > 0 && status.Changed(c, now) {
 		r.Events.Eventf(c, nil, corev1.EventTypeWarning, api.EventForeignObject, "Apply", "%s", now.Message)
 	}
+	sweepErr := sweep.Removed(ctx, r.Client, r.Live, c, &corev1.ServiceList{})
 	_, err := status.Apply(ctx, r.Client, Manager, c, status.Owns{}, status.Fields{Conditions: []metav1.Condition{now}})
-	if err := errors.Join(result.Err, err); err != nil {
+	if err := errors.Join(result.Err, sweepErr, err); err != nil {
 		return ctrl.Result{}, err
 	}
 	if len(result.Foreign) > 0 {

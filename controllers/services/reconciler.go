@@ -26,16 +26,19 @@ type Options struct {
 // Reconciler keeps the Services of Clusters.
 type Reconciler struct {
 	Client client.Client
+	// Live reads from the API server itself.
+	Live   client.Reader
 	Events events.EventRecorder
 }
 
 // SetupWithManager registers the reconciler.
 func SetupWithManager(mgr ctrl.Manager, o Options) error {
-	r := &Reconciler{Client: mgr.GetClient(), Events: mgr.GetEventRecorder(Manager)}
+	r := &Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(Manager)}
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("services").
 		For(&api.Cluster{}, builder.WithPredicates(scope.Changed(scope.Members))).
 		Owns(&corev1.Service{}).
+		Owns(&corev1.Pod{}, builder.WithPredicates(scope.Deleted)).
 		WithOptions(scope.ControllerOptions(o.MaxConcurrentReconciles)).
 		Complete(r)
 	if err != nil {

@@ -35,7 +35,7 @@ func newBench(t *testing.T, existing ...client.Object) *bench {
 	c.Spec.Storage.Size = resource.MustParse("1Gi")
 	s := fakeapi.New(t, append(existing, c)...)
 	recorder := events.NewFakeRecorder(10)
-	return &bench{s, &services.Reconciler{Client: s, Events: recorder}, recorder}
+	return &bench{s, &services.Reconciler{Client: s, Live: s.Live, Events: recorder}, recorder}
 }
 
 func (b *bench) reconcile(t *testing.T) ctrl.Result {
@@ -50,7 +50,7 @@ func (b *bench) reconcile(t *testing.T) ctrl.Result {
 func (b *bench) service(t *testing.T, name string) *corev1.Service {
 	t.Helper()
 	s := &corev1.Service{}
-	if err := b.Live.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: name}, s); err != nil {
+	if err := b.Server.Live.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: name}, s); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -59,7 +59,7 @@ func (b *bench) service(t *testing.T, name string) *corev1.Service {
 func (b *bench) condition(t *testing.T) *metav1.Condition {
 	t.Helper()
 	c := &api.Cluster{}
-	if err := b.Live.Get(t.Context(), key, c); err != nil {
+	if err := b.Server.Live.Get(t.Context(), key, c); err != nil {
 		t.Fatal(err)
 	}
 	return meta.FindStatusCondition(c.Status.Conditions, api.ConditionServicesReady)
@@ -168,7 +168,7 @@ func TestClusterThatIsGoneOrBeingDeletedIsLeftAlone(t *testing.T) {
 		t.Error(err)
 	}
 	c := &api.Cluster{}
-	if err := b.Live.Get(t.Context(), key, c); err != nil {
+	if err := b.Server.Live.Get(t.Context(), key, c); err != nil {
 		t.Fatal(err)
 	}
 	c.Finalizers = []string{"example.com/keep"}
@@ -182,5 +182,41 @@ func TestClusterThatIsGoneOrBeingDeletedIsLeftAlone(t *testing.T) {
 	b.reconcile(t)
 	if writes := b.Taken(); len(writes) > 0 {
 		t.Errorf("writes %v", writes)
+	}
+}
+
+func TestServiceOfARemovedInstanceGoesOnceItsPodIsGone(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "c1-2"}}
+	b := newBench(t, pod)
+	b.reconcile(t)
+	c := &api.Cluster{}
+	if err := b.Server.Live.Get(t.Context(), key, c); err != nil {
+		t.Fatal(err)
+	}
+	c.Spec.Instances = 1
+	if err := b.Update(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	c.Status.InstanceNames, c.Status.LatestGeneratedNode, c.Status.CurrentPrimary = []string{"c1-1"}, 2, "c1-1"
+	if err := b.Status().Update(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	b.Taken()
+	b.reconcile(t)
+	if writes := b.Taken(); len(writes) > 0 {
+		t.Errorf("writes while the Pod stops: %v", writes)
+	}
+	if err := b.Delete(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	b.Taken()
+	b.reconcile(t)
+	if writes := strings.Join(b.Taken(), ", "); writes != "delete *v1.Service c1-2" {
+		t.Errorf("writes once it is gone: %s", writes)
+	}
+	b.service(t, "c1-1")
+	b.reconcile(t)
+	if writes := b.Taken(); len(writes) > 0 {
+		t.Errorf("writes in steady state: %v", writes)
 	}
 }

@@ -4,12 +4,15 @@ package fakeapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
 
 	cmv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	clientgoapply "k8s.io/client-go/applyconfigurations"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -119,6 +122,19 @@ func (s *Server) apply(ctx context.Context, c client.WithWatch, o runtime.ApplyC
 
 func (s *Server) delete(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 	s.wrote("delete", o)
+	if err := s.fail[o.GetName()]; err != nil {
+		return err
+	}
+	options := (&client.DeleteOptions{}).ApplyOptions(opts)
+	if p := options.Preconditions; p != nil && p.UID != nil {
+		now, _ := o.DeepCopyObject().(client.Object)
+		if err := c.Get(ctx, client.ObjectKeyFromObject(o), now); err != nil {
+			return err
+		}
+		if now.GetUID() != *p.UID {
+			return apierrors.NewConflict(schema.GroupResource{Resource: fmt.Sprintf("%T", o)}, o.GetName(), errors.New("the UID is another one"))
+		}
+	}
 	return c.Delete(ctx, o, opts...)
 }
 

@@ -47,9 +47,20 @@ func Changed(lookedAt func(*api.ClusterStatus) any) predicate.Predicate {
 	}}
 }
 
-// Members are the parts of the status that decide which instances there are.
+// Deleted lets through only that an object is gone.
+var Deleted = predicate.Funcs{
+	CreateFunc:  func(event.CreateEvent) bool { return false },
+	UpdateFunc:  func(event.UpdateEvent) bool { return false },
+	GenericFunc: func(event.GenericEvent) bool { return false },
+}
+
+// Members are the parts of the status that decide which instances there are, and which were removed.
 func Members(s *api.ClusterStatus) any {
-	return []any{s.InstanceNames, s.LatestGeneratedNode}
+	var from, to string
+	if t := s.PrimaryTransition; t != nil {
+		from, to = t.From, t.To
+	}
+	return []any{s.InstanceNames, s.LatestGeneratedNode, s.CurrentPrimary, from, to}
 }
 
 // RecheckForeign is how long a reconciler waits before it looks again whether a name that somebody else's

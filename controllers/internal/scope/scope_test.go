@@ -60,6 +60,8 @@ func TestOnlyChangesThatMatterWakeAReconciler(t *testing.T) {
 		{"an annotation", func(c *api.Cluster) { c.Annotations = map[string]string{"a": "b"} }, false},
 		{"the specification", func(c *api.Cluster) { c.Generation = 2 }, true},
 		{"the instances", func(c *api.Cluster) { c.Status.InstanceNames = []string{"c1-1"} }, true},
+		{"the primary", func(c *api.Cluster) { c.Status.CurrentPrimary = "c1-1" }, true},
+		{"a change of primary", func(c *api.Cluster) { c.Status.PrimaryTransition = &api.PrimaryTransition{To: "c1-1"} }, true},
 		{"another Cluster of the name", func(c *api.Cluster) { c.UID = "other" }, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -70,6 +72,15 @@ func TestOnlyChangesThatMatterWakeAReconciler(t *testing.T) {
 				t.Errorf("wakes: %v", got)
 			}
 		})
+	}
+}
+
+func TestOfPodsOnlyTheEndWakes(t *testing.T) {
+	if Deleted.Create(event.CreateEvent{}) || Deleted.Update(event.UpdateEvent{}) || Deleted.Generic(event.GenericEvent{}) {
+		t.Error("more than the end wakes")
+	}
+	if !Deleted.Delete(event.DeleteEvent{}) {
+		t.Error("the end does not wake")
 	}
 }
 

@@ -1,0 +1,87 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/controllers/objects"
+)
+
+// Removed deletes the objects of removed instances, of the kinds of the given empty lists. c lists and deletes
+// them, live tells whether an instance has a Pod. One object's error does not keep the others from being deleted;
+// all errors are joined. An object that is gone already is none.
+func Removed(ctx context.Context, c client.Client, live client.Reader, cluster *api.Cluster, kinds ...client.ObjectList) error {
+	s := &sweeper{client: c, live: live, cluster: cluster, pods: map[string]bool{}}
+	var failed error
+	for _, list := range kinds {
+		failed = errors.Join(failed, s.kind(ctx, list))
+	}
+	return failed
+}
+
+// sweeper is one pass over one Cluster.
+type sweeper struct {
+	client  client.Client
+	live    client.Reader
+	cluster *api.Cluster
+	// pods are the answers to whether an instance has a Pod.
+	pods map[string]bool
+}
+
+func (s *sweeper) kind(ctx context.Context, list client.ObjectList) error {
+	ours := []client.ListOption{client.InNamespace(s.cluster.Namespace), client.MatchingLabels{api.LabelCluster: s.cluster.Name}}
+	if err := s.client.List(ctx, list, ours...); err != nil {
+		return fmt.Errorf("listing %T: %w", list, err)
+	}
+	var failed error
+	err := meta.EachListItem(list, func(item runtime.Object) error {
+		if o, ok := item.(client.Object); ok {
+			failed = errors.Join(failed, s.object(ctx, o))
+		}
+		return nil
+	})
+	return errors.Join(failed, err)
+}
+
+// object deletes one, if it is ours and its instance is gone.
+func (s *sweeper) object(ctx context.Context, o client.Object) error {
+	instance := o.GetLabels()[api.LabelInstance]
+	if o.GetDeletionTimestamp() != nil || !metav1.IsControlledBy(o, s.cluster) || !objects.Removed(s.cluster, instance) {
+		return nil
+	}
+	if has, err := s.hasPod(ctx, instance); has || err != nil {
+		return err
+	}
+	uid := o.GetUID()
+	err := s.client.Delete(ctx, o, client.Preconditions{UID: &uid})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("deleting %T %s of the removed instance %s: %w", o, o.GetName(), instance, err)
+	}
+	ctrl.LoggerFrom(ctx).Info("deleted what a removed instance leaves", "kind", fmt.Sprintf("%T", o), "name", o.GetName(), "instance", instance)
+	return nil
+}
+
+func (s *sweeper) hasPod(ctx context.Context, instance string) (bool, error) {
+	if has, known := s.pods[instance]; known {
+		return has, nil
+	}
+	err := s.live.Get(ctx, client.ObjectKey{Namespace: s.cluster.Namespace, Name: instance}, &corev1.Pod{})
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("reading Pod %s: %w", instance, err)
+	}
+	s.pods[instance] = err == nil
+	return err == nil, nil
+}
