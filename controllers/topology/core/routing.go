@@ -43,22 +43,9 @@ func (p *pass) storedPrimary() bool {
 
 // place is the role and routability that an instance should show.
 func (p *pass) place(i *Instance) (role string, routable bool) {
-	t := p.pending()
-	current := i.Name == p.st.CurrentPrimary
 	switch {
-	case current && (t != nil || p.unserved(i)):
-		return "", false
-	case current && i.Report == nil:
-		// Silence alone proves nothing: its readiness keeps clients away if it is gone.
-		return i.Pod.Role, i.Pod.Routable
-	case current && i.writable(p.st.CurrentPrimaryGeneration) && !i.Report.MySQL.Offline:
-		return api.RolePrimary, true
-	case current && i.Pod.Role == api.RoleReplica && !p.diverged(i.Name) && !i.going():
-		// Until it can be shown as the primary: to take it from the Services for reading first would only make
-		// two changes for every node to follow where one is enough.
-		return i.Pod.Role, i.Pod.Routable
-	case current:
-		return "", false
+	case i.Name == p.st.CurrentPrimary:
+		return p.placePrimary(i)
 	case p.diverged(i.Name) || i.going() || !p.isMember(i.Name):
 		return api.RoleReplica, false
 	case i.Report == nil:
@@ -73,6 +60,23 @@ func (p *pass) place(i *Instance) (role string, routable bool) {
 		return "", false
 	}
 	return api.RoleReplica, i.running() && i.source() != "" && !i.Report.MySQL.Offline
+}
+
+func (p *pass) placePrimary(i *Instance) (role string, routable bool) {
+	switch {
+	case p.pending() != nil || p.unserved(i):
+		return "", false
+	case i.Report == nil:
+		// Silence alone proves nothing: its readiness keeps clients away if it is gone.
+		return i.Pod.Role, i.Pod.Routable
+	case i.writable(p.st.CurrentPrimaryGeneration) && !i.Report.MySQL.Offline:
+		return api.RolePrimary, true
+	case i.Pod.Role == api.RoleReplica && !p.diverged(i.Name) && !i.going():
+		// Until it can be shown as the primary: to take it from the Services for reading first would only make
+		// two changes for every node to follow where one is enough.
+		return i.Pod.Role, i.Pod.Routable
+	}
+	return "", false
 }
 
 // unserved tells that a silent primary is known to be gone.
