@@ -34,8 +34,10 @@ type bench struct {
 type side struct {
 	name string
 	db   *framework.Database
-	// service is the Service that leads to the primary.
+	// service is the Service that leads to the primary. sticky tells that a client may get stuck through it with a
+	// former primary, which lets it in to read.
 	service   string
+	sticky    bool
 	instances []string
 	primary   func(ctx context.Context) (string, error)
 	// settle waits until there is a primary and all others follow it.

@@ -49,7 +49,7 @@ func (b *bench) scripted(ctx context.Context) (*side, error) {
 		return nil, err
 	}
 	return &side{
-		name: "scripted", service: scriptService, instances: s.names, settle: s.settle,
+		name: "scripted", service: scriptService, sticky: true, instances: s.names, settle: s.settle,
 		db:      b.e.PlainDatabase(namespace, "app", "app", s.password),
 		primary: func(context.Context) (string, error) { return s.primary(), nil },
 		ways: map[string]func(ctx context.Context, t *timeline, primary, other string) error{

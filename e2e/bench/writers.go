@@ -39,9 +39,11 @@ func startWriters(ctx context.Context, s *side, t *timeline) (*writers, error) {
 		direct:  &application{table: "direct", ledger: framework.NewLedger()},
 		cancel:  cancel,
 	}
+	routed := *s.db
+	routed.RejectReadOnly = s.sticky
 	err := makeTables(ctx, s, w.service.table, w.direct.table)
 	if err == nil {
-		err = w.service.open(running, s.db.Open, s.service, t)
+		err = w.service.open(running, routed.Open, s.service, t)
 	}
 	for _, name := range s.instances {
 		if err == nil {

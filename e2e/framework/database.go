@@ -18,6 +18,10 @@ import (
 
 // Database is what an application needs to know: where, who, and whom to trust.
 type Database struct {
+	// RejectReadOnly gives a connection up that turns out to lead to a read-only server, as some drivers can. With our
+	// Clusters it is not needed: a former primary refuses clients.
+	RejectReadOnly bool
+
 	lab      Lab
 	cluster  client.ObjectKey
 	user     string
@@ -67,6 +71,7 @@ func (d *Database) Open(host string) (*sql.DB, error) {
 	c := mysql.NewConfig()
 	c.User, c.Passwd, c.DBName = d.user, d.password, d.name
 	c.Net, c.Addr = "tcp", full+":3306"
+	c.RejectReadOnly = d.RejectReadOnly
 	c.Timeout, c.ReadTimeout, c.WriteTimeout = time.Second, 5*time.Second, 5*time.Second
 	c.TLS = &tls.Config{RootCAs: d.roots, ServerName: full, MinVersion: tls.VersionTLS12}
 	if d.roots == nil {
