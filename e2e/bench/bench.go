@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/operator/e2e/framework"
 )
@@ -116,27 +115,16 @@ func (b *bench) setUp(ctx context.Context) ([]*side, error) {
 
 func (b *bench) freshNamespace(ctx context.Context) error {
 	if !b.keep {
-		if err := b.clean(ctx); err != nil {
-			return err
-		}
+		return b.e.FreshNamespace(ctx, namespace, nil)
 	}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-	return framework.Await(ctx, "namespace "+namespace, 2*time.Minute, func(ctx context.Context) (bool, string, error) {
-		err := b.e.Client.Create(ctx, ns.DeepCopy())
-		if apierrors.IsAlreadyExists(err) {
-			return b.keep, "the one of an earlier run is still being deleted", nil
-		}
-		return err == nil, "", err
-	})
-}
-
-func (b *bench) clean(ctx context.Context) error {
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-	if err := client.IgnoreNotFound(b.e.Client.Delete(ctx, ns)); err != nil {
-		return fmt.Errorf("deleting namespace %s: %w", namespace, err)
+	if err := b.e.Client.Create(ctx, ns); !apierrors.IsAlreadyExists(err) {
+		return err
 	}
 	return nil
 }
+
+func (b *bench) clean(ctx context.Context) error { return b.e.DeleteNamespace(ctx, namespace) }
 
 func (b *bench) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(b.progress, "%6.1f s  %s\n", time.Since(b.begin).Seconds(), fmt.Sprintf(format, args...))

@@ -224,7 +224,7 @@ func (s *script) rejoin(ctx context.Context, name, source string) error {
 }
 
 // cloneCommand runs where no answer is waited for within the time of a connection.
-const cloneCommand = `mysql --socket ` + scriptData + `/mysql.sock -u root -e "SET GLOBAL clone_valid_donor_list = '$1:3306';
+const cloneCommand = `mysql --socket ` + scriptData + `/mysql.sock -u root -e "SET GLOBAL super_read_only = OFF, GLOBAL clone_valid_donor_list = '$1:3306';
 CLONE INSTANCE FROM script@'$1':3306 IDENTIFIED BY '$(cat ` + scriptConfig + `/password)' REQUIRE SSL"`
 
 func (s *script) clone(ctx context.Context, name, source string) error {

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,25 +40,11 @@ var setUp = sync.OnceValues(func() (*framework.Environment, error) {
 	if err := e.Install(ctx, os.Getenv(archiveVariable)); err != nil {
 		return nil, fmt.Errorf("installing the operator: %w", err)
 	}
-	if err := freshNamespace(ctx, e); err != nil {
+	if err := e.FreshNamespace(ctx, namespace, map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}); err != nil {
 		return nil, err
 	}
 	return e, watchPrimaries(e)
 })
-
-func freshNamespace(ctx context.Context, e *framework.Environment) error {
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}
-	if err := client.IgnoreNotFound(e.Client.Delete(ctx, ns.DeepCopy())); err != nil {
-		return fmt.Errorf("deleting namespace %s: %w", namespace, err)
-	}
-	return framework.Await(ctx, "namespace "+namespace, 2*time.Minute, func(ctx context.Context) (bool, string, error) {
-		err := e.Client.Create(ctx, ns.DeepCopy())
-		if apierrors.IsAlreadyExists(err) {
-			return false, "the one of an earlier run is still being deleted", nil
-		}
-		return err == nil, "", err
-	})
-}
 
 // environment is the lab; the test is skipped when there is none.
 func environment(t *testing.T) *framework.Environment {
