@@ -64,11 +64,25 @@ func dispatch(ctx context.Context, args []string) error {
 	if n := len(args) - 1; n < c.min || (c.max >= 0 && n > c.max) {
 		return fmt.Errorf("%w: lab %s %s", errUsage, c.name, c.args)
 	}
+	if err := mayRun(c.name, os.Geteuid()); err != nil {
+		return err
+	}
 	l, err := open()
 	if err != nil {
 		return err
 	}
 	return c.run(ctx, l, args[1:])
+}
+
+// mayRun says early what would fail late and in other words.
+func mayRun(name string, user int) error {
+	switch name {
+	case "build", "up", "down":
+		if user != 0 {
+			return fmt.Errorf("lab %s makes network namespaces, mounts and control groups and installs Debian packages: run it as root", name)
+		}
+	}
+	return nil
 }
 
 func find(name string) (command, error) {

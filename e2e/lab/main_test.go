@@ -163,3 +163,14 @@ func TestAKubernetesErrorIsShownByItsMessage(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestWhoIsNotRootIsToldAtOnce(t *testing.T) {
+	for _, name := range []string{"build", "up", "down"} {
+		if err := mayRun(name, 1000); err == nil || !strings.Contains(err.Error(), "root") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := errors.Join(mayRun("up", 0), mayRun("kubectl", 1000)); err != nil {
+		t.Error(err)
+	}
+}
