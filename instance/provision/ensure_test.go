@@ -207,6 +207,12 @@ func hasWhatWasAskedFor(t *testing.T, s *mysqltest.Server) {
 		}
 	}
 	owner := s.Client(t, "owner", ownerPassword)
+	if err := owner.PingContext(t.Context()); err == nil || !m.Offline {
+		t.Errorf("a server that has no role yet lets clients in: %v", err)
+	}
+	if err := s.SQL.AdmitClients(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := owner.ExecContext(t.Context(), "SELECT * FROM my_app.t"); err != nil {
 		t.Errorf("the owner: %v", err)
 	}
