@@ -328,6 +328,19 @@ func TestThePrimarysLabelDoesNotWaitForTheStatus(t *testing.T) {
 	}
 	b.must()
 	b.wrote("patch *v1.Pod c1-1", "patch status *v1alpha1.Cluster c1")
+	// What keeps it from being given does not keep the status from being told.
+	b.say = func(s core.Snapshot) core.Decision {
+		d := decide(s)
+		d.Status.PhaseReason = "newer"
+		d.First = []core.Action{{Kind: core.LabelPod, Instance: "c1-1", PodUID: "pod-c1-1", Role: api.RolePrimary, Routable: true}}
+		return d
+	}
+	b.Fail("c1-1", errors.New("a policy forbids it"))
+	if _, err := b.reconcile(); err == nil {
+		t.Error("the failure is not told")
+	}
+	b.wrote("patch *v1.Pod c1-1", "patch status *v1alpha1.Cluster c1")
+	b.Fail("c1-1", nil)
 	// Not by an old copy of the Cluster, though.
 	scripted := b.say
 	b.say = func(s core.Snapshot) core.Decision { b.touchCluster(); return scripted(s) }

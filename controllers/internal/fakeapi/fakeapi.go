@@ -66,7 +66,7 @@ func New(t testing.TB, existing ...client.Object) *Server {
 // Hide makes objects of these names invisible to Get, as they are to a cache that does not hold them.
 func (s *Server) Hide(names ...string) { s.hidden = names }
 
-// Fail makes requests for the object of this name end with err; nil ends that.
+// Fail makes creations, patches and deletions of the object of this name end with err; nil ends that.
 func (s *Server) Fail(name string, err error) { s.fail[name] = err }
 
 // Taken returns the writes since it was last called.
@@ -112,6 +112,9 @@ func (s *Server) patch(ctx context.Context, c client.WithWatch, o client.Object,
 		return c.Get(ctx, client.ObjectKeyFromObject(o), o)
 	}
 	s.wrote("patch", o)
+	if err := s.fail[o.GetName()]; err != nil {
+		return err
+	}
 	return c.Patch(ctx, o, p, opts...)
 }
 
