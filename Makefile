@@ -66,7 +66,7 @@ test-unit: ## Tests that need no set-up (go test ./...)
 	@for m in $(MODULES); do (cd $$m && go test -short ./...); done
 
 test-mysql: ## Tests against a real mysqld
-	@root=$$($(LAB) mysql-root); CNMSQL_MYSQL_ROOT=$$root go test -count=1 -p 1 -timeout 15m ./instance/...
+	@root=$$($(LAB) mysql-root); CNMSQL_MYSQL_ROOT=$$root go test -count=1 -p 2 -timeout 15m ./instance/...
 
 test-demo: ## The demonstration on the lab, as a test: no acknowledged write may be missing
 	@$(LAB) status >/dev/null 2>&1 || trap '$(LAB) down' EXIT; $(MAKE) demo
