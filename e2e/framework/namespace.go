@@ -35,11 +35,19 @@ func (e *Environment) FreshNamespace(ctx context.Context, name string, labels ma
 // Kubernetes looks at a namespace that is being deleted only after half of their grace period, which is long for
 // database servers.
 func (e *Environment) DeleteNamespace(ctx context.Context, name string) error {
+	// Where there is no namespace, there may be no kind Cluster yet.
+	err := e.Client.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading namespace %s: %w", name, err)
+	}
 	in := client.InNamespace(name)
 	if err := e.Client.DeleteAllOf(ctx, &api.Cluster{}, in); err != nil {
 		return fmt.Errorf("deleting the Clusters in %s: %w", name, err)
 	}
-	err := Await(ctx, "the Pods of Clusters in "+name+" to go", namespaceWithin, func(ctx context.Context) (bool, string, error) {
+	err = Await(ctx, "the Pods of Clusters in "+name+" to go", namespaceWithin, func(ctx context.Context) (bool, string, error) {
 		pods := &corev1.PodList{}
 		err := e.Client.List(ctx, pods, in, client.HasLabels{api.LabelCluster})
 		return len(pods.Items) == 0, fmt.Sprintf("%d Pods", len(pods.Items)), err
