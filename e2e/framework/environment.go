@@ -9,12 +9,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	api "cnmsql.co/operator/api/v1alpha1"
 )
@@ -46,6 +48,7 @@ func Open(ctx context.Context, lab Lab, bin string) (*Environment, error) {
 		return nil, fmt.Errorf("reading %s: %w", kubeconfig, err)
 	}
 	config.QPS, config.Burst = 100, 200
+	ctrllog.SetLogger(logr.Discard()) // what is to be known comes back as an error
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), api.AddToScheme(scheme)); err != nil {
 		return nil, fmt.Errorf("registering kinds: %w", err)
