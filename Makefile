@@ -21,7 +21,7 @@ MODULES := . e2e e2e/lab
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo "  VERSION=$(VERSION) IMG=$(IMG) NODES=$(NODES) (of the lab)"
+	@echo "  VERSION=$(VERSION) IMG=$(IMG) NODES=$(NODES) (of the demo; three for e2e and bench-failover)"
 
 ##@ See it
 .PHONY: demo demo-down

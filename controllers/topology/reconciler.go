@@ -112,8 +112,8 @@ func (r *Reconciler) decide(ctx context.Context, read *api.Cluster) (core.Decisi
 	return d, nil
 }
 
-// carryOut does what need not be committed, commits, then acts. The events of a decision that was committed are told even when an action
-// fails, because no later pass comes to it again.
+// carryOut does what need not be committed, commits, then acts. The events of a decision that was committed are
+// told even when an action fails, because no later pass comes to it again.
 func (r *Reconciler) carryOut(ctx context.Context, read *api.Cluster, d core.Decision) error {
 	var firstErr error
 	if len(d.First) > 0 {
@@ -122,8 +122,8 @@ func (r *Reconciler) carryOut(ctx context.Context, read *api.Cluster, d core.Dec
 		}
 	}
 	committed, err := r.commit(ctx, read, d)
-	if err = errors.Join(firstErr, err); err != nil {
-		return err
+	if err != nil {
+		return errors.Join(firstErr, err)
 	}
 	if committed || len(d.First)+len(d.Actions) > 0 {
 		r.log(ctx, read, d)
@@ -134,7 +134,7 @@ func (r *Reconciler) carryOut(ctx context.Context, read *api.Cluster, d core.Dec
 	if err == nil || committed {
 		r.tell(read, d.Events)
 	}
-	return err
+	return errors.Join(firstErr, err)
 }
 
 // result says when to look again.

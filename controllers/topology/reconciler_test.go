@@ -75,21 +75,6 @@ type bench struct {
 	say  func(core.Snapshot) core.Decision
 }
 
-// strict heeds the UID in a deletion, which the API server in memory does not.
-type strict struct{ *fakeapi.Server }
-
-func (s strict) Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
-	there := &corev1.Pod{}
-	if err := s.Live.Get(ctx, client.ObjectKeyFromObject(o), there); err != nil {
-		return err
-	}
-	p := (&client.DeleteOptions{}).ApplyOptions(opts).Preconditions
-	if p == nil || p.UID == nil || *p.UID != there.UID {
-		return apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, o.GetName(), errors.New("another UID"))
-	}
-	return s.Server.Delete(ctx, o, opts...)
-}
-
 func aCluster() *api.Cluster {
 	c := &api.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "c1", UID: "uid-of-c1", Generation: 1}}
 	c.Spec.Instances = 2
@@ -124,7 +109,7 @@ func newBench(t *testing.T, existing ...client.Object) *bench {
 	b := &bench{Server: fakeapi.New(t, existing...), t: t, instances: &instances{}, events: events.NewFakeRecorder(50), clock: start}
 	b.say = func(s core.Snapshot) core.Decision { return core.Decision{Status: s.Cluster.Status} }
 	b.r = &Reconciler{
-		Client: strict{b.Server}, Live: b.Live, Secrets: b.Live, Instances: b.instances, Events: b.events,
+		Client: b.Server, Live: b.Live, Secrets: b.Live, Instances: b.instances, Events: b.events,
 		Decide:     func(s core.Snapshot) core.Decision { b.seen = append(b.seen, s); return b.say(s) },
 		Now:        func() time.Time { return b.clock },
 		NewAttempt: func() string { return "attempt" },
@@ -335,11 +320,15 @@ func TestThePrimarysLabelDoesNotWaitForTheStatus(t *testing.T) {
 		d.First = []core.Action{{Kind: core.LabelPod, Instance: "c1-1", PodUID: "pod-c1-1", Role: api.RolePrimary, Routable: true}}
 		return d
 	}
+	b.told()
 	b.Fail("c1-1", errors.New("a policy forbids it"))
 	if _, err := b.reconcile(); err == nil {
 		t.Error("the failure is not told")
 	}
 	b.wrote("patch *v1.Pod c1-1", "patch status *v1alpha1.Cluster c1")
+	if got := b.told(); len(got) == 0 {
+		t.Error("the events of what was committed are lost")
+	}
 	b.Fail("c1-1", nil)
 	// Not by an old copy of the Cluster, though.
 	scripted := b.say

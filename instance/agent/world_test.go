@@ -214,8 +214,8 @@ func (s *testServer) Follow(ctx context.Context, source mysql.Source, _ gtid.Set
 	})
 }
 
-func (s *testServer) Demote(ctx context.Context, _ mysql.DemoteOptions) error {
-	return s.step(ctx, "demote", func(m *protocol.MySQL) { m.ReadOnly, m.SuperReadOnly, m.Offline = true, true, true })
+func (s *testServer) Demote(ctx context.Context, o mysql.DemoteOptions) error {
+	return s.step(ctx, "demote", func(m *protocol.MySQL) { m.ReadOnly, m.SuperReadOnly, m.Offline = true, true, !o.Admit })
 }
 
 func (s *testServer) AdmitClients(ctx context.Context) error {

@@ -79,9 +79,11 @@ func keepPrimary(f Facts, i Intent) Decision {
 	return rest(Primary, fmt.Sprintf("primary in generation %d", i.Generation))
 }
 
-// siblings tells that two instances are of one Cluster. From any other source, a person replicates.
+// siblings tells that two instances are of one Cluster: their names differ in the number only. From any other
+// source, a person replicates.
 func siblings(a, b string) bool {
-	return a[:strings.LastIndex(a, "-")+1] == b[:strings.LastIndex(b, "-")+1]
+	const digits = "0123456789"
+	return strings.TrimRight(a, digits) == strings.TrimRight(b, digits)
 }
 
 // lostHistory says why the executed set is not that of the primary which was promoted.

@@ -39,7 +39,7 @@ func TestThePrimaryOpensInOrder(t *testing.T) {
 			s.f.MySQL.Replication = &protocol.Replication{SourceHost: "legacy-db.example.com"}
 		}, role.Rest, nil},
 		{"until the primary is open", healthyPrimary, func(s *scenario) {
-			s.f.MySQL.Replication = &protocol.Replication{SourceHost: "a.ns.svc", Received: s.set(uuidA + ":50-100")}
+			s.f.MySQL.Replication = &protocol.Replication{SourceHost: "b1.ns.svc", Received: s.set(uuidA + ":50-100")}
 		}, role.ResetReplica, nil},
 		{"then semi-sync is switched on", promoted, func(s *scenario) {
 			semiSync(s)

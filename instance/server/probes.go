@@ -77,17 +77,19 @@ func Ready(r protocol.Report, primary string, now time.Time) string {
 		if !m.Writable() {
 			return "the primary is not writable: " + r.Role.Doing
 		}
-		if m.Offline {
-			return "clients are not let in yet: " + r.Role.Doing
-		}
-		return ""
+		return admits(r)
 	case m.Writable():
 		return "writable without being the primary"
 	}
 	if why := replicaReady(m.Replication, primary); why != "" {
 		return why
 	}
-	if m.Offline {
+	return admits(r)
+}
+
+// admits says why clients cannot connect to a server that is as it should be otherwise.
+func admits(r protocol.Report) string {
+	if r.MySQL.Offline {
 		return "clients are not let in yet: " + r.Role.Doing
 	}
 	return ""

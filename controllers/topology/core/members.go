@@ -31,8 +31,8 @@ func (p *pass) scaleDown() {
 	if len(p.st.InstanceNames) <= int(p.c.Spec.Instances) || p.pending() != nil || !p.primaryWritable() {
 		return
 	}
-	for n, v := range slices.Backward(p.st.InstanceNames) {
-		if name := v; name != p.st.CurrentPrimary {
+	for n, name := range slices.Backward(p.st.InstanceNames) {
+		if name != p.st.CurrentPrimary {
 			p.st.InstanceNames = slices.Delete(slices.Clone(p.st.InstanceNames), n, n+1)
 			return
 		}

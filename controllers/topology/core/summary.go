@@ -64,8 +64,10 @@ func (p *pass) lacking() (why []string, new bool) {
 	}
 	if missing := int(p.c.Spec.Instances) - len(p.st.InstanceNames); missing > 0 {
 		text := fmt.Sprintf("%d more to be created", missing)
-		if n := len(p.st.InstanceNames); n > 0 && len(why) > 0 {
-			text += ", once " + p.st.InstanceNames[n-1] + " is Ready"
+		if n := len(p.st.InstanceNames); n > 0 {
+			if i := p.s.instance(p.st.InstanceNames[n-1]); i == nil || i.Pod == nil || !i.Pod.Ready {
+				text += ", once " + p.st.InstanceNames[n-1] + " is Ready"
+			}
 		}
 		why = append(why, text)
 	}
