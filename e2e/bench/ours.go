@@ -4,47 +4,22 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/e2e/framework"
 )
 
 const (
-	image     = "mysql:9.7"
 	instances = 3
 	// clusterName is ours, scriptName the other side's.
 	clusterName = "bench"
 )
 
-// parameters are those of both sides: a small machine bears six such servers.
-func parameters() map[string]string {
-	return map[string]string{
-		"innodb_buffer_pool_size": "64M", "innodb_redo_log_capacity": "32M", "max_connections": "100", "table_open_cache": "200",
-		"performance_schema_digests_size": "100", "performance_schema_max_table_instances": "400",
-		"performance_schema_max_thread_instances": "300",
-	}
-}
-
-// cluster is what is measured; its commits wait for one acknowledgement.
-func cluster() *api.Cluster {
-	return &api.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: clusterName},
-		Spec: api.ClusterSpec{
-			Instances:       instances,
-			ImageName:       image,
-			MinSyncReplicas: 1,
-			MySQL:           api.MySQLConfiguration{Parameters: parameters(), SemiSync: &api.SemiSyncConfiguration{Enabled: true}},
-			Storage:         api.StorageConfiguration{Size: resource.MustParse("1Gi")},
-		},
-	}
-}
-
 // ours installs the operator and makes the Cluster.
 func (b *bench) ours(ctx context.Context) (*side, error) {
-	c := cluster()
-	key := client.ObjectKeyFromObject(c)
+	key := client.ObjectKey{Namespace: namespace, Name: clusterName}
+	c := framework.SmallCluster(key, instances)
 	there := b.keep && b.e.Client.Get(ctx, key, &api.Cluster{}) == nil
 	if !there {
 		if err := b.e.Install(ctx, b.archive); err != nil {

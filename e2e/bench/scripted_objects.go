@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"cnmsql.co/operator/e2e/framework"
 	"cnmsql.co/operator/instance/flavor"
 	"cnmsql.co/operator/instance/mycnf"
 )
@@ -55,7 +56,7 @@ func accounts(password string) string {
 
 // optionFile has the settings that our servers have.
 func optionFile(n int, timeoutMillis int64) (string, error) {
-	server, err := flavor.ForImage(image)
+	server, err := flavor.ForImage(framework.ServerImage)
 	if err != nil {
 		return "", err
 	}
@@ -64,7 +65,7 @@ func optionFile(n int, timeoutMillis int64) (string, error) {
 		DataDir: scriptData + "/mysql", BinlogDir: scriptData + "/binlog", TmpDir: "/tmp",
 		SocketPath: scriptData + "/mysql.sock", PidFile: scriptData + "/mysql.pid",
 		SemiSync:   mycnf.SemiSync{Enabled: true, TimeoutMillis: timeoutMillis, WaitForReplicaCount: 1},
-		Parameters: parameters(),
+		Parameters: framework.SmallServer(),
 	})
 }
 
@@ -75,7 +76,7 @@ func host(instance string) string { return instance + "." + namespace + ".svc" }
 
 // scriptObjects are everything of the other side.
 func scriptObjects(password string) ([]client.Object, error) {
-	c := cluster()
+	c := framework.SmallCluster(client.ObjectKey{Namespace: namespace, Name: clusterName}, instances)
 	c.Default()
 	files := map[string]string{"init.sql": accounts(password), "password": password}
 	var pods []client.Object
@@ -108,7 +109,7 @@ func scriptPod(name string) *corev1.Pod {
 	mounts := []corev1.VolumeMount{{Name: "data", MountPath: scriptData}, {Name: "config", MountPath: scriptConfig}}
 	shell := func(container, command string) corev1.Container {
 		return corev1.Container{
-			Name: container, Image: image, Command: []string{"sh", "-c", command}, VolumeMounts: mounts,
+			Name: container, Image: framework.ServerImage, Command: []string{"sh", "-c", command}, VolumeMounts: mounts,
 			Env: []corev1.EnvVar{{Name: "MYSQLD_PARENT_PID", Value: "1"}},
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"cnmsql.co/operator/e2e/framework"
 )
 
 func TestScriptHasAnOptionFileOfItsOwnForEachServerWithTheParametersOfOurs(t *testing.T) {
@@ -20,7 +22,7 @@ func TestScriptHasAnOptionFileOfItsOwnForEachServerWithTheParametersOfOurs(t *te
 				ids[id] = true
 			}
 		}
-		for key, value := range parameters() {
+		for key, value := range framework.SmallServer() {
 			if !strings.Contains(strings.ReplaceAll(text, " ", ""), key+"="+value) {
 				t.Errorf("%s has no %s = %s", scriptInstance(n), key, value)
 			}

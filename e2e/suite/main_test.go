@@ -9,7 +9,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -64,31 +63,9 @@ func environment(t *testing.T) *framework.Environment {
 	return e
 }
 
-// small are the parameters of a server that a small machine bears several of.
-func small() map[string]string {
-	return map[string]string{
-		"innodb_buffer_pool_size": "64M", "innodb_redo_log_capacity": "32M", "max_connections": "100", "table_open_cache": "200",
-		"performance_schema_digests_size": "100", "performance_schema_max_table_instances": "400",
-		"performance_schema_max_thread_instances": "300",
-	}
-}
-
-// newCluster is a Cluster of small servers. With more than one, commits wait for one acknowledgement.
+// newCluster is a small Cluster in the namespace of the suite.
 func newCluster(name string, instances int32) *api.Cluster {
-	c := &api.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec: api.ClusterSpec{
-			Instances: instances,
-			ImageName: "mysql:9.7",
-			MySQL:     api.MySQLConfiguration{Parameters: small()},
-			Storage:   api.StorageConfiguration{Size: resource.MustParse("1Gi")},
-		},
-	}
-	if instances > 1 {
-		c.Spec.MinSyncReplicas = 1
-		c.Spec.MySQL.SemiSync = &api.SemiSyncConfiguration{Enabled: true}
-	}
-	return c
+	return framework.SmallCluster(client.ObjectKey{Namespace: namespace, Name: name}, instances)
 }
 
 // create makes a Cluster that is deleted at the end of the test.

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"cnmsql.co/operator/e2e/framework"
 )
@@ -61,21 +62,27 @@ func grown(before, after map[string]float64) (total float64, what string) {
 	return total, what
 }
 
+// comesToRest waits until the Cluster has not been written for some time, and returns its version.
+func comesToRest(t *testing.T, e *framework.Environment, key client.ObjectKey, quiet time.Duration) string {
+	t.Helper()
+	last, since := "", time.Now()
+	NewWithT(t).Eventually(func() time.Duration {
+		if now := status(t, e, key).ResourceVersion; now != last {
+			last, since = now, time.Now()
+		}
+		return time.Since(since)
+	}, "2m", "250ms").Should(BeNumerically(">=", quiet), "the status is written over and over")
+	return last
+}
+
 // A Cluster to which nothing happens causes no writes but the renewals of its lease.
 func TestASteadyClusterWritesNothing(t *testing.T) {
 	e, key := shared(t)
-	g := NewWithT(t)
 	// What earlier tests caused (events, recorded sets) comes to rest first.
-	last, since := "", time.Now()
-	g.Eventually(func() time.Duration {
-		if v := status(t, e, key).ResourceVersion; v != last {
-			last, since = v, time.Now()
-		}
-		return time.Since(since)
-	}, "2m", "1s").Should(BeNumerically(">", 35*time.Second), "the status does not come to rest")
+	last := comesToRest(t, e, key, 35*time.Second)
 	before := metrics(t, e)
 	begin := time.Now()
-	g.Eventually(func() time.Duration { return time.Since(begin) }, "2m", "1s").Should(BeNumerically(">", steady))
+	NewWithT(t).Eventually(func() time.Duration { return time.Since(begin) }, "2m", "1s").Should(BeNumerically(">", steady))
 	after := metrics(t, e)
 	if n, what := grown(count(before, written), count(after, written)); n > 0 {
 		t.Errorf("%v writes in %s:\n%s", n, steady, what)

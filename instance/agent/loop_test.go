@@ -321,6 +321,9 @@ func TestAPrimaryResumesAfterItsOwnFence(t *testing.T) {
 		if w.server.now().Writable() {
 			t.Fatal("writable without a lease")
 		}
+		if w.server.now().Offline {
+			t.Error("a fence refuses those who only read")
+		}
 		if r := w.reporter.Report(); !r.Lease.Fenced || r.Lease.Held {
 			t.Errorf("lease %+v", r.Lease)
 		}
