@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -59,9 +58,7 @@ func TestFactsAreReadQuickly(t *testing.T) {
 	}
 
 	t.Run("a server that hangs is an error in time", func(t *testing.T) {
-		pid := s.Supervisor.State().Pid
-		must(t, syscall.Kill(pid, syscall.SIGSTOP))
-		defer func() { must(t, syscall.Kill(pid, syscall.SIGCONT)) }()
+		defer s.Hang(t)()
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
 		began := time.Now()
