@@ -275,7 +275,25 @@ type SemiSyncConfiguration struct {
 	// +kubebuilder:validation:Minimum=100
 	// +optional
 	TimeoutMillis int64 `json:"timeoutMillis,omitempty"`
+
+	// DataDurability decides about a failover while so many replicas do not answer that an acknowledged commit
+	// may exist on those alone (as many as acknowledge one commit). "preferred", the default, goes on and says so;
+	// "required" promotes nobody until enough of them answer. It has no effect while the primary serves.
+	// +kubebuilder:validation:Enum=preferred;required
+	// +optional
+	DataDurability DataDurability `json:"dataDurability,omitempty"`
 }
+
+// DataDurability is what goes first when an acknowledged commit may be lost by a failover.
+type DataDurability string
+
+// The kinds of durability.
+const (
+	// DurabilityPreferred promotes the best instance that answers.
+	DurabilityPreferred DataDurability = "preferred"
+	// DurabilityRequired promotes nobody until no acknowledged commit can be missing.
+	DurabilityRequired DataDurability = "required"
+)
 
 // ReplicationConfiguration is how instances follow the primary.
 type ReplicationConfiguration struct {

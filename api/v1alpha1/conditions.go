@@ -42,6 +42,7 @@ const (
 	ReasonPrimaryUnreachable      = "PrimaryUnreachable"
 	ReasonPrimaryFailed           = "PrimaryFailed"
 	ReasonNoSafeCandidate         = "NoSafeCandidate"
+	ReasonWitnessesMissing        = "WitnessesMissing"
 	ReasonBootstrapRefused        = "BootstrapRefused"
 	ReasonResumeRefused           = "ResumeRefused"
 	ReasonLeaseHeld               = "LeaseHeld"

@@ -35,6 +35,7 @@ func (c *Cluster) Default() {
 		s.MySQL.SemiSync = &SemiSyncConfiguration{}
 	}
 	orDefault(&s.MySQL.SemiSync.TimeoutMillis, DefaultSemiSyncTimeout)
+	orDefault(&s.MySQL.SemiSync.DataDurability, DurabilityPreferred)
 	orDefault(&s.Replication.Mode, ReplicationAsync)
 	c.defaultBootstrap()
 	if s.Affinity.EnablePodAntiAffinity == nil {

@@ -72,6 +72,10 @@ func TestClusterThatIsBadIsRefusedWithTheField(t *testing.T) {
 		{"everybody must acknowledge", func(c *api.Cluster) { c.Spec.MinSyncReplicas = 3 }, "spec.minSyncReplicas", "below instances"},
 		{"min above max", func(c *api.Cluster) { c.Spec.MinSyncReplicas, c.Spec.MaxSyncReplicas = 2, 1 }, "spec.minSyncReplicas", "maxSyncReplicas"},
 		{"semi-sync without a number", func(c *api.Cluster) { c.Spec.MySQL.SemiSync = &api.SemiSyncConfiguration{Enabled: true} }, "spec.mysql.semiSync.enabled", "minSyncReplicas"},
+		{"a durability that there is not", func(c *api.Cluster) {
+			c.Spec.MinSyncReplicas = 1
+			c.Spec.MySQL.SemiSync = &api.SemiSyncConfiguration{Enabled: true, DataDurability: "always"}
+		}, "spec.mysql.semiSync.dataDurability", "required"},
 		{"managed parameter", func(c *api.Cluster) { c.Spec.MySQL.Parameters = map[string]string{"Super-Read_Only": "OFF"} }, "spec.mysql.parameters[Super-Read_Only]", ""},
 		{"managed parameter in a file", func(c *api.Cluster) {
 			c.Spec.MySQL.AdditionalConfigFiles = map[string]string{"x.cnf": "[mysqld]\nserver_id=7\n"}

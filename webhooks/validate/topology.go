@@ -74,6 +74,9 @@ func semiSync(c *api.Cluster) field.ErrorList {
 		errs = append(errs, field.Invalid(path.Child("enabled"), true,
 			"needs minSyncReplicas of at least 1, the number of replicas that must acknowledge each commit: set it"))
 	}
+	if s.DataDurability != api.DurabilityPreferred && s.DataDurability != api.DurabilityRequired {
+		errs = append(errs, field.NotSupported(path.Child("dataDurability"), s.DataDurability, []api.DataDurability{api.DurabilityPreferred, api.DurabilityRequired}))
+	}
 	if s.TimeoutMillis < 100 {
 		errs = append(errs, field.Invalid(path.Child("timeoutMillis"), s.TimeoutMillis, "use at least 100"))
 	}

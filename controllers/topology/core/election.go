@@ -30,12 +30,14 @@ type election struct {
 	candidates []candidate
 	winner     string
 	verdict    string
+	// reason is why nobody won, for the condition.
+	reason string
 }
 
 // elect chooses the instance that holds everything every other candidate holds. The snapshot is fresh: the
 // old primary could not write any more when the sets were read.
 func (p *pass) elect() election {
-	var e election
+	e := election{reason: api.ReasonNoSafeCandidate}
 	last, known, problem := p.primaryHistory()
 	if problem != "" {
 		e.verdict = problem
@@ -84,8 +86,7 @@ func (p *pass) elect() election {
 		}
 		c.unfit = "holds no more, and " + e.candidates[best].name + " comes first"
 	}
-	e.winner = e.candidates[best].name
-	e.verdict = p.loss(e, best)
+	p.award(&e, best)
 	return e
 }
 
@@ -146,7 +147,7 @@ func (p *pass) consider(i *Instance, last gtid.Set) candidate {
 		c.unfit, c.unread = "does not answer", true
 		return c
 	case i.Report.Provision != nil:
-		c.unfit = "does not have its data yet"
+		c.unfit, c.unread = "does not have its data yet", true
 		return c
 	case !i.running():
 		c.unfit, c.unread = "has a server that is "+string(i.Report.Server.State)+" and was not read", true
@@ -176,28 +177,6 @@ func (e election) refusals() string {
 		all = append(all, c.name+" "+c.unfit)
 	}
 	return strings.Join(all, "; ")
-}
-
-// loss says what the promotion may lose.
-func (p *pass) loss(e election, best int) string {
-	verdict := "it holds everything that is known of the primary"
-	if n := e.candidates[best].missing; n > 0 {
-		verdict = fmt.Sprintf("it misses %d transactions that the primary was last known to have", n)
-	}
-	var unread []string
-	for _, c := range e.candidates {
-		if _, joined := p.st.GTIDExecutedByInstance[c.name]; c.unread && joined {
-			unread = append(unread, c.name)
-		}
-	}
-	if len(unread) == 0 {
-		return verdict
-	}
-	verdict += "; not asked, because they do not answer: " + strings.Join(unread, ", ")
-	if s := p.st.SemiSync; s != nil && s.Effective > 0 && int32(len(unread)) >= s.Effective {
-		verdict += ", so that an acknowledged commit may exist only there"
-	}
-	return verdict
 }
 
 // record is the election as the status keeps it.

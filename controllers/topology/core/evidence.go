@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -211,12 +212,15 @@ func (p *pass) primaryOpening() bool {
 	return true
 }
 
+// failureReasons are what the status says while a failed primary is not yet replaced.
+var failureReasons = []string{api.ReasonPrimaryFailed, api.ReasonLeaseHeld, api.ReasonNoSafeCandidate, api.ReasonWitnessesMissing}
+
 // primaryHealthy is the steady state.
 func (p *pass) primaryHealthy() bool {
 	if p.st.PrimaryFailingSince != nil {
 		p.st.PrimaryFailingSince = nil
 	}
-	if p.said(api.ReasonPrimaryFailed) || p.said(api.ReasonLeaseHeld) || p.said(api.ReasonNoSafeCandidate) {
+	if slices.ContainsFunc(failureReasons, p.said) {
 		p.event(api.EventPrimaryRecovered, "the primary %s is writable", p.st.CurrentPrimary)
 	}
 	p.outcome(api.PhaseReady, api.ReasonHealthy, "")

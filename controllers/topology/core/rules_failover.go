@@ -87,10 +87,10 @@ func (p *pass) failOver(why string) {
 	e := p.elect()
 	p.remember(e)
 	if e.winner == "" {
-		if !p.said(api.ReasonNoSafeCandidate) {
+		if !p.said(e.reason) {
 			p.warn(api.EventFailoverBlocked, "the primary %s has failed (%s), and no instance may be promoted: %s", p.st.CurrentPrimary, why, e.verdict)
 		}
-		p.block(api.ReasonNoSafeCandidate, "the primary %s has failed (%s); %s", p.st.CurrentPrimary, why, e.verdict)
+		p.block(e.reason, "the primary %s has failed (%s); %s", p.st.CurrentPrimary, why, e.verdict)
 		p.recheck(5 * time.Second)
 		return
 	}

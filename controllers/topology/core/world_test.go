@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "cnmsql.co/operator/api/v1alpha1"
@@ -262,4 +263,12 @@ func says(t *testing.T, d Decision, want string) {
 	if !strings.Contains(all, want) {
 		t.Errorf("nothing says %q:\n%s", want, all)
 	}
+}
+
+// condition is one of a decision's conditions.
+func condition(d Decision, kind string) metav1.Condition {
+	if c := meta.FindStatusCondition(d.Status.Conditions, kind); c != nil {
+		return *c
+	}
+	return metav1.Condition{}
 }

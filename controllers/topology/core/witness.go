@@ -1,0 +1,69 @@
+package core
+
+import (
+	"fmt"
+	"strings"
+
+	api "cnmsql.co/operator/api/v1alpha1"
+)
+
+// award gives the role to the best candidate, unless an acknowledged commit may be with instances that were not
+// read and the specification does not allow to go on without it.
+func (p *pass) award(e *election, best int) {
+	name := e.candidates[best].name
+	verdict := "it holds everything that is known of the primary"
+	if n := e.candidates[best].missing; n > 0 {
+		verdict = fmt.Sprintf("it misses %d transactions that the primary was last known to have", n)
+	}
+	unread := p.unread(e)
+	if len(unread) > 0 {
+		verdict += "; not asked, because they do not answer: " + strings.Join(unread, ", ")
+	}
+	need := p.acknowledgements()
+	if need == 0 || len(unread) < need {
+		e.winner, e.verdict, e.reason = name, verdict, ""
+		return
+	}
+	if p.c.Spec.MySQL.SemiSync.DataDurability != api.DurabilityRequired {
+		e.winner, e.verdict, e.reason = name, verdict+", so that an acknowledged commit may exist only there", ""
+		return
+	}
+	e.reason = api.ReasonWitnessesMissing
+	e.verdict = fmt.Sprintf("an acknowledged commit may exist only on instances that do not answer (%s): %s of them must answer before %s is promoted, or mysql.semiSync.dataDurability be set to preferred",
+		strings.Join(unread, ", "), atLeast(len(unread)-need+1), name)
+	// The best candidate has no fault of its own, and is not promoted all the same.
+	e.candidates[best].unfit = "waits for " + strings.Join(unread, ", ")
+}
+
+func atLeast(n int) string {
+	if n == 1 {
+		return "one"
+	}
+	return fmt.Sprintf("%d", n)
+}
+
+// unread are the replicas that could have acknowledged a commit and whose data was not read: they had their data
+// once, and either do not answer or are being made anew.
+func (p *pass) unread(e *election) []string {
+	var names []string
+	for _, c := range e.candidates {
+		if _, joined := p.st.GTIDExecutedByInstance[c.name]; c.unread && joined {
+			names = append(names, c.name)
+		}
+	}
+	return names
+}
+
+// acknowledgements is how many replicas held a commit before it was answered; 0 without semi-synchronous
+// replication. While it is configured and nobody has seen yet how many the primary waits for, it is one: a
+// primary with that switched on waits for no fewer.
+func (p *pass) acknowledgements() int {
+	effective := 0
+	if s := p.st.SemiSync; s != nil {
+		effective = int(s.Effective)
+	}
+	if p.c.SemiSyncEnabled() {
+		return max(effective, 1)
+	}
+	return effective
+}

@@ -1,0 +1,106 @@
+package core
+
+import (
+	"strings"
+	"testing"
+
+	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/instance/protocol"
+)
+
+// acknowledged makes commits wait for w replicas, and decides what goes first.
+func (w *world) acknowledged(effective int32, durability api.DataDurability) *world {
+	w.Cluster.Spec.MinSyncReplicas = max(effective, 1)
+	w.Cluster.Spec.MySQL.SemiSync = &api.SemiSyncConfiguration{Enabled: true, DataDurability: durability}
+	w.Cluster.Status.SemiSync = &api.SemiSyncStatus{Configured: effective, Effective: effective}
+	return w
+}
+
+func TestAFailoverThatMayLoseAnAcknowledgedCommitGoesOnOnlyIfItMay(t *testing.T) {
+	const lost = "an acknowledged commit may exist only"
+	for _, tc := range []struct {
+		name   string
+		world  func() *world
+		winner string
+		says   string
+	}{
+		{"everybody answers", func() *world { return deadPrimary().acknowledged(1, api.DurabilityRequired) }, "c1-2", "holds everything"},
+		{"one acknowledges, one is silent, required", func() *world { return deadPrimary().acknowledged(1, api.DurabilityRequired).silence(3) }, "",
+			lost + " on instances that do not answer (c1-3): one of them must answer before c1-2 is promoted, or mysql.semiSync.dataDurability be set to preferred"},
+		{"one acknowledges, one is silent, preferred", func() *world { return deadPrimary().acknowledged(1, api.DurabilityPreferred).silence(3) }, "c1-2", lost + " there"},
+		{"two acknowledge, one is silent, required", func() *world { return deadPrimary().acknowledged(2, api.DurabilityRequired).silence(3) }, "c1-2", "not asked, because they do not answer: c1-3"},
+		{"semi-sync is off, required", func() *world {
+			w := deadPrimary().acknowledged(1, api.DurabilityRequired).silence(3)
+			w.Cluster.Spec.MySQL.SemiSync.Enabled, w.Cluster.Status.SemiSync = false, nil
+			return w
+		}, "c1-2", "c1-3"},
+		{"nobody has seen yet how many the primary waits for", func() *world {
+			w := deadPrimary().acknowledged(2, api.DurabilityRequired).silence(3)
+			w.Cluster.Status.SemiSync = nil
+			return w
+		}, "", lost},
+		{"fewer acknowledge than are configured", func() *world {
+			w := deadPrimary().acknowledged(2, api.DurabilityRequired).silence(3)
+			w.Cluster.Status.SemiSync.Effective = 1
+			return w
+		}, "", lost},
+		{"it was switched off a moment ago, and the primary still waited", func() *world {
+			w := deadPrimary().acknowledged(1, api.DurabilityRequired).silence(3)
+			w.Cluster.Spec.MySQL.SemiSync.Enabled = false
+			return w
+		}, "", lost},
+		{"who never had data acknowledged nothing", func() *world {
+			w := deadPrimary().acknowledged(1, api.DurabilityRequired).silence(3)
+			delete(w.Cluster.Status.GTIDExecutedByInstance, "c1-3")
+			return w
+		}, "c1-2", "holds everything"},
+		{"who lost its data and is made anew may have acknowledged", func() *world {
+			w := deadPrimary().acknowledged(1, api.DurabilityRequired)
+			w.i(3).Report.Provision, w.i(3).Report.MySQL = &protocol.Provision{Step: "cloning"}, nil
+			return w
+		}, "", lost},
+		{"a server that hangs is not read", func() *world {
+			w := deadPrimary().acknowledged(1, api.DurabilityRequired)
+			w.i(3).Report.MySQL = nil
+			return w
+		}, "", lost},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			d := Decide(tc.world().Snapshot)
+			e := d.Status.LastElection
+			if e == nil || e.Winner != tc.winner || !strings.Contains(e.Verdict, tc.says) {
+				t.Fatalf("election %+v, want %q, %q", e, tc.winner, tc.says)
+			}
+			if tr := d.Status.PrimaryTransition; (tr == nil) != (tc.winner == "") {
+				t.Errorf("transition %+v", tr)
+			}
+			says(t, d, tc.says)
+		})
+	}
+}
+
+func TestAFailoverHeldBackForAWitnessIsToldOnceAndGoesOnWhenItAnswers(t *testing.T) {
+	w := deadPrimary().acknowledged(1, api.DurabilityRequired)
+	third := w.i(3).Report
+	d := Decide(w.silence(3).Snapshot)
+	says(t, d, "FailoverBlocked: the primary c1-1 has failed")
+	if c := condition(d, api.ConditionFailoverBlocked); c.Reason != api.ReasonWitnessesMissing || c.Status != "True" {
+		t.Errorf("condition %+v", c)
+	}
+	if d.Recheck == 0 {
+		t.Error("it is not looked at again")
+	}
+	again := Decide(w.then(d).Snapshot)
+	if len(again.Events) > 0 {
+		t.Errorf("told again: %q", events(again))
+	}
+	if got := again.Status.LastElection; !got.At.Equal(&d.Status.LastElection.At) || got.Candidates[0].Eligible || got.Candidates[0].Reason != "waits for c1-3" {
+		t.Errorf("election %+v", got)
+	}
+	// It holds more, and so is the one to be promoted.
+	w.i(3).Report = third
+	d = Decide(w.held(3, "1:1-101", "").Snapshot)
+	if tr := d.Status.PrimaryTransition; tr == nil || tr.To != "c1-3" {
+		t.Errorf("transition %+v", tr)
+	}
+}
