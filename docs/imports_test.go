@@ -26,7 +26,7 @@ type goPackage struct {
 // pure are the packages that hold values and functions of values. What they import of other modules they may
 // import for its types; see forbiddenInPure.
 var pure = []string{
-	"api/v1alpha1", "instance/gtid", "instance/flavor", "instance/mycnf", "instance/protocol", "instance/role",
+	"api/v1alpha1", "instance/gtid", "instance/flavor", "instance/mycnf", "instance/protocol", "instance/role", "instance/lease",
 	"controllers/topology/core", "controllers/objects", "webhooks/validate", "plugin/view",
 }
 
