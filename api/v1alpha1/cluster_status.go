@@ -74,6 +74,10 @@ type ClusterStatus struct {
 	// +optional
 	LastElection *Election `json:"lastElection,omitempty"`
 
+	// Failback tells of an automatic return to a preferred instance that had to be ended; it is tried again later.
+	// +optional
+	Failback *FailbackStatus `json:"failback,omitempty"`
+
 	// PrimaryLease is the holder of the Lease <cluster>-primary; written when it changes.
 	// +optional
 	PrimaryLease *PrimaryLeaseStatus `json:"primaryLease,omitempty"`
@@ -145,6 +149,26 @@ const (
 	TransitionFailover TransitionKind = "failover"
 )
 
+// TransitionCause says what led to a change of primary.
+// +kubebuilder:validation:Enum=bootstrap;asked;failed;unreachable;stopping;preferred
+type TransitionCause string
+
+// The causes of a transition.
+const (
+	// CauseBootstrap: the Cluster's first primary.
+	CauseBootstrap TransitionCause = "bootstrap"
+	// CauseAsked: somebody wrote status.targetPrimary.
+	CauseAsked TransitionCause = "asked"
+	// CauseFailed: the primary has failed.
+	CauseFailed TransitionCause = "failed"
+	// CauseUnreachable: the primary lives, and no client reaches it.
+	CauseUnreachable TransitionCause = "unreachable"
+	// CauseStopping: the primary's Pod is being stopped.
+	CauseStopping TransitionCause = "stopping"
+	// CausePreferred: a more preferred instance is fit (failoverPolicy.preferredPrimary).
+	CausePreferred TransitionCause = "preferred"
+)
+
 // PrimaryTransition is one change of primary. Instances act on it, never on a raw targetPrimary.
 type PrimaryTransition struct {
 	// Attempt is a fresh id: a handoff recorded for another attempt does not count.
@@ -161,9 +185,21 @@ type PrimaryTransition struct {
 	StartedAt metav1.MicroTime `json:"startedAt"`
 	// +optional
 	Deadline *metav1.MicroTime `json:"deadline,omitempty"`
-	// Reason is why, for people.
+	// Cause is what led to it, Reason is that in a sentence.
+	// +optional
+	Cause TransitionCause `json:"cause,omitempty"`
 	// +optional
 	Reason string `json:"reason,omitempty"`
+}
+
+// FailbackStatus is an automatic return to a preferred instance that had to be ended.
+type FailbackStatus struct {
+	// Instance is where the role was to go, Reason why it did not.
+	Instance string `json:"instance"`
+	Reason   string `json:"reason"`
+	// Attempts counts the tries in this generation, EndedAt is when the last was ended.
+	Attempts int32       `json:"attempts"`
+	EndedAt  metav1.Time `json:"endedAt"`
 }
 
 // Election is who was considered for a promotion.

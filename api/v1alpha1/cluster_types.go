@@ -201,10 +201,32 @@ type ClusterSpec struct {
 	// +optional
 	FailoverDelay int32 `json:"failoverDelay,omitempty"`
 
+	// FailoverPolicy limits what an automatic change of primary may do. Default: no limits.
+	// +optional
+	FailoverPolicy *FailoverPolicy `json:"failoverPolicy,omitempty"`
+
 	// LogLevel is how much the instance managers log. Default: info.
 	// +kubebuilder:validation:Enum=error;info;debug
 	// +optional
 	LogLevel LogLevel `json:"logLevel,omitempty"`
+}
+
+// FailoverPolicy limits what an automatic change of primary may do.
+type FailoverPolicy struct {
+	// MaxTransactionsBehind is how many of the transactions that the failed primary was last known to have an
+	// instance may miss and still be promoted. When all miss more, nobody is. What is known of the primary may be
+	// half a minute old, so the true loss may be larger. Default: unset, no limit.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	MaxTransactionsBehind *int64 `json:"maxTransactionsBehind,omitempty"`
+
+	// PreferredPrimary names the instances that should have the role, the most preferred first. Among candidates
+	// that hold the same an election chooses by it. When a more preferred instance than the primary is fit, the
+	// role moves to it in a switchover. Names of instances that do not exist are passed over.
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=set
+	// +optional
+	PreferredPrimary []string `json:"preferredPrimary,omitempty"`
 }
 
 // Flavor is a kind of server.

@@ -45,6 +45,9 @@ func (c *Cluster) Default() {
 	orDefault(&s.Affinity.PodAntiAffinityType, AntiAffinityPreferred)
 	orDefault(&s.MaxStartDelay, DefaultMaxStartDelay)
 	orDefault(&s.MaxStopDelay, DefaultMaxStopDelay)
+	if s.FailoverPolicy == nil {
+		s.FailoverPolicy = &FailoverPolicy{}
+	}
 	if s.SmartShutdownTimeout == nil {
 		s.SmartShutdownTimeout = new(min(DefaultSmartShutdownTimeout, s.MaxStopDelay/2))
 	}

@@ -24,6 +24,7 @@ var checks = []func(*api.Cluster) field.ErrorList{
 	placement,
 	resources,
 	delays,
+	failoverPolicy,
 }
 
 // Cluster returns what is wrong with a Cluster, by itself; nothing when it can be carried out.

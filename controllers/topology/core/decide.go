@@ -59,6 +59,7 @@ var PrimaryRules = []Rule{
 	{"the primary is opening", "Waits until the instance that claimed the role is writable; a switchover that is asked for waits with it.", (*pass).primaryOpening},
 	{"the primary's Pod is being stopped", "Moves the role to the best replica before the Pod ends.", (*pass).primaryGoing},
 	{"a switchover is asked for", "Validates; refuses and resets targetPrimary, or writes a switchover transition.", (*pass).switchoverAsked},
+	{"another instance is preferred", "Moves the role, in a switchover, to the first of failoverPolicy.preferredPrimary that is fit. Not while an instance is being cloned, and after one that had to be ended not for ten minutes, then twice as long each time.", (*pass).failBack},
 	{"the primary is healthy", "Nothing.", (*pass).primaryHealthy},
 }
 
@@ -71,6 +72,8 @@ type pass struct {
 
 	// say is what the rule about the primary wants to be known.
 	say outcome
+	// note is what there is to say of a healthy primary.
+	note string
 	// disrupted tells that this pass already takes something away; at most one such action is done.
 	disrupted bool
 }
@@ -129,10 +132,10 @@ func (p *pass) pending() *api.PrimaryTransition {
 func (p *pass) primary() *Instance { return p.s.instance(p.st.CurrentPrimary) }
 
 // start writes a transition: from here on the instances act.
-func (p *pass) start(kind api.TransitionKind, to, why string) {
+func (p *pass) start(kind api.TransitionKind, cause api.TransitionCause, to, why string) {
 	t := &api.PrimaryTransition{
 		Attempt: p.s.NewAttempt, Kind: kind, From: p.st.CurrentPrimary, To: to,
-		Generation: p.st.CurrentPrimaryGeneration + 1, StartedAt: p.now(), Reason: why,
+		Generation: p.st.CurrentPrimaryGeneration + 1, StartedAt: p.now(), Cause: cause, Reason: why,
 	}
 	if kind == api.TransitionSwitchover {
 		deadline := metav1.NewMicroTime(p.s.Now.Add(time.Duration(p.c.Spec.MaxSwitchoverDelay) * time.Second))
@@ -152,6 +155,7 @@ func (p *pass) settle() {
 	if p.st.CurrentPrimary != t.To || p.st.CurrentPrimaryGeneration != t.Generation {
 		return
 	}
+	p.st.Failback = nil
 	if t.Kind == api.TransitionFailover {
 		now := metav1.NewTime(p.s.Now)
 		p.st.LastFailoverTimestamp, p.st.LastFailoverTarget = &now, t.To

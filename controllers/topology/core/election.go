@@ -14,15 +14,19 @@ import (
 
 // candidate is one instance in an election.
 type candidate struct {
-	name    string
-	held    gtid.Set
-	backlog uint64
-	missing uint64
+	name string
+	held gtid.Set
+	// preference is its place among the preferred, the lower the more.
+	preference int
+	backlog    uint64
+	missing    uint64
 	// unfit is why it cannot be promoted; empty when it can.
 	unfit string
 	// unread tells that it did not answer, so that what it holds is not known; diverged that it holds what
 	// no primary had, which then does not count.
 	unread, diverged bool
+	// behind tells that nothing but its loss speaks against it.
+	behind bool
 }
 
 // election is who was considered and what came of it.
@@ -38,7 +42,7 @@ type election struct {
 // old primary could not write any more when the sets were read.
 func (p *pass) elect() election {
 	e := election{reason: api.ReasonNoSafeCandidate}
-	last, known, problem := p.primaryHistory()
+	known, problem := p.primaryHistory()
 	if problem != "" {
 		e.verdict = problem
 		return e
@@ -49,7 +53,7 @@ func (p *pass) elect() election {
 		if !p.isMember(i.Name) || i.Name == p.st.CurrentPrimary && !(i.running() && i.joined()) {
 			continue
 		}
-		c := p.consider(i, last)
+		c := p.consider(i, known)
 		if i.Name == p.st.CurrentPrimary && c.unfit == "" && !p.cameBack(i) {
 			// While it can be read its replicas can catch up, and nobody who holds less takes the role.
 			c.unfit = "has failed"
@@ -96,30 +100,33 @@ func (p *pass) cameBack(i *Instance) bool {
 	return p.pending() != nil && i.running() && i.joined() && i.Report.Role.ResumeRefused == ""
 }
 
-// better orders candidates: who holds more, then who has less to apply. Between equals the lower ordinal,
-// which comes first, stays.
+// better orders candidates: who holds more, then who is preferred, then who has less to apply. Between equals the
+// lower ordinal, which comes first, stays.
 func (c candidate) better(than candidate) bool {
-	if c.held.Equal(than.held) {
-		return c.backlog < than.backlog
+	switch {
+	case !c.held.Equal(than.held):
+		return c.held.Contains(than.held)
+	case c.preference != than.preference:
+		return c.preference < than.preference
 	}
-	return c.held.Contains(than.held)
+	return c.backlog < than.backlog
 }
 
-// primaryHistory is the last executed set that was recorded of the failed primary, and everything that a
-// replica of it may hold.
-func (p *pass) primaryHistory() (last, known gtid.Set, problem string) {
+// primaryHistory is everything that the failed primary is known to have executed: what it had at its promotion,
+// and what was recorded of it last.
+func (p *pass) primaryHistory() (known gtid.Set, problem string) {
 	promoted, err := gtid.Parse(p.st.PromotionGTIDExecuted)
 	if err != nil {
-		return last, known, "status.promotionGTIDExecuted cannot be read: " + err.Error()
+		return known, "status.promotionGTIDExecuted cannot be read: " + err.Error()
 	}
 	if p.st.CurrentPrimaryServerUUID == "" {
-		return last, known, "status.currentPrimaryServerUUID is not recorded, so that the primary's own transactions cannot be told from others"
+		return known, "status.currentPrimaryServerUUID is not recorded, so that the primary's own transactions cannot be told from others"
 	}
-	last, err = gtid.Parse(p.st.GTIDExecutedByInstance[p.st.CurrentPrimary])
+	last, err := gtid.Parse(p.st.GTIDExecutedByInstance[p.st.CurrentPrimary])
 	if err != nil {
-		return last, known, fmt.Sprintf("status.gtidExecutedByInstance[%s] cannot be read: %s", p.st.CurrentPrimary, err)
+		return known, fmt.Sprintf("status.gtidExecutedByInstance[%s] cannot be read: %s", p.st.CurrentPrimary, err)
 	}
-	return last, promoted.Union(last), ""
+	return promoted.Union(last), ""
 }
 
 // markErrant marks, for this election and for those who take the role by it, the instances that hold what
@@ -140,8 +147,8 @@ func (p *pass) markErrant(known gtid.Set) {
 
 // consider looks at one instance. A dead source's connection error, an unknown lag or a failed readiness
 // probe do not count against it.
-func (p *pass) consider(i *Instance, last gtid.Set) candidate {
-	c := candidate{name: i.Name, diverged: p.diverged(i.Name)}
+func (p *pass) consider(i *Instance, known gtid.Set) candidate {
+	c := candidate{name: i.Name, preference: p.preference(i.Name), diverged: p.diverged(i.Name)}
 	switch {
 	case i.Report == nil:
 		c.unfit, c.unread = "does not answer", true
@@ -155,7 +162,7 @@ func (p *pass) consider(i *Instance, last gtid.Set) candidate {
 	}
 	m := i.Report.MySQL
 	c.held, c.backlog = m.Held(), m.Unapplied().Count()
-	c.missing = last.Minus(c.held).Count()
+	c.missing = known.Minus(c.held).Count()
 	switch {
 	case c.diverged:
 		c.unfit = fmt.Sprintf("holds transactions that the primary did not have: %s", p.mark(i.Name).GTIDSet)
@@ -163,6 +170,9 @@ func (p *pass) consider(i *Instance, last gtid.Set) candidate {
 		c.unfit = fmt.Sprintf("has an applier that stopped with error %d: %s", m.Replication.SQLErrno, m.Replication.SQLError)
 	case i.Pod == nil || i.going():
 		c.unfit = "has a Pod that is being stopped"
+	default:
+		c.unfit = p.tooFarBehind(c.missing)
+		c.behind = c.unfit != ""
 	}
 	return c
 }
@@ -173,8 +183,16 @@ func (e election) refusals() string {
 		return "there is no replica"
 	}
 	var all []string
-	for _, c := range e.candidates {
+	var closest *candidate
+	for n := range e.candidates {
+		c := &e.candidates[n]
 		all = append(all, c.name+" "+c.unfit)
+		if c.behind && (closest == nil || c.missing < closest.missing) {
+			closest = c
+		}
+	}
+	if closest != nil {
+		all = append(all, fmt.Sprintf("%s is the closest: to lose its %d transactions set failoverPolicy.maxTransactionsBehind to that, or bring an instance back that has them", closest.name, closest.missing))
 	}
 	return strings.Join(all, "; ")
 }

@@ -172,7 +172,7 @@ func (p *pass) relieve(i *Instance) {
 		return
 	}
 	if to := p.bestReplica(); to != "" {
-		p.start(api.TransitionSwitchover, to, "no client reaches the primary")
+		p.start(api.TransitionSwitchover, api.CauseUnreachable, to, "no client reaches the primary")
 		p.warn(api.EventSwitchoverStarted, "the primary moves from %s to %s, because no client reaches it", i.Name, to)
 		p.moves(p.st.PrimaryTransition)
 	}
@@ -223,6 +223,6 @@ func (p *pass) primaryHealthy() bool {
 	if slices.ContainsFunc(failureReasons, p.said) {
 		p.event(api.EventPrimaryRecovered, "the primary %s is writable", p.st.CurrentPrimary)
 	}
-	p.outcome(api.PhaseReady, api.ReasonHealthy, "")
+	p.outcome(api.PhaseReady, api.ReasonHealthy, "%s", p.note)
 	return true
 }

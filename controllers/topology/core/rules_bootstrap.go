@@ -54,7 +54,7 @@ func (p *pass) noPrimaryYet() bool {
 		p.outcome(api.PhaseProvisioning, api.ReasonProvisioning, "waiting for %s", p.s.NotReadyYet)
 		return true
 	}
-	p.start(api.TransitionBootstrap, first, "first primary")
+	p.start(api.TransitionBootstrap, api.CauseBootstrap, first, "first primary")
 	p.outcome(api.PhaseProvisioning, api.ReasonProvisioning, "%s is being created", first)
 	return true
 }

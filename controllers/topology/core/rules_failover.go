@@ -101,7 +101,7 @@ func (p *pass) failOver(why string) {
 		return
 	}
 	old := p.primary()
-	p.start(api.TransitionFailover, e.winner, why)
+	p.start(api.TransitionFailover, api.CauseFailed, e.winner, why)
 	p.warn(api.EventFailoverStarted, "the primary %s has failed (%s); %s is promoted: %s", p.st.CurrentPrimary, why, e.winner, e.verdict)
 	p.outcome(api.PhaseFailingOver, api.ReasonFailingOver, "%s is being promoted in place of %s", e.winner, p.st.CurrentPrimary)
 	if old != nil && old.Pod != nil && old.silent() && !old.going() {

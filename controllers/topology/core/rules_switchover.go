@@ -56,6 +56,7 @@ func (p *pass) remaining(t *api.PrimaryTransition) time.Duration {
 func (p *pass) withdraw(t *api.PrimaryTransition, why string) {
 	p.st.PrimaryTransition = nil
 	p.st.TargetPrimary = t.From
+	p.rememberFailback(t, why)
 	if p.st.PrimaryFailingSince != nil {
 		// Whoever wants to move the role again waits as long as for the first time.
 		now := p.now()
@@ -152,7 +153,7 @@ func (p *pass) switchoverAsked() bool {
 		p.outcome(api.PhaseReady, api.ReasonHealthy, "")
 		return true
 	}
-	p.start(api.TransitionSwitchover, to, "asked for")
+	p.start(api.TransitionSwitchover, api.CauseAsked, to, "asked for")
 	p.event(api.EventSwitchoverStarted, "the primary moves from %s to %s", p.st.CurrentPrimary, to)
 	p.moves(p.st.PrimaryTransition)
 	return true
@@ -206,7 +207,7 @@ func (p *pass) primaryGoing() bool {
 	p.outcome(api.PhaseDegraded, api.ReasonInstancesNotReady, "%s is being stopped, and no replica can take over", i.Name)
 	p.recheck(time.Second)
 	if to := p.bestReplica(); to != "" {
-		p.start(api.TransitionSwitchover, to, "the primary's Pod is being stopped")
+		p.start(api.TransitionSwitchover, api.CauseStopping, to, "the primary's Pod is being stopped")
 		p.event(api.EventSwitchoverStarted, "the primary moves from %s to %s, because its Pod is being stopped", i.Name, to)
 		p.moves(p.st.PrimaryTransition)
 	}
@@ -221,7 +222,7 @@ func (p *pass) bestReplica() string {
 			continue
 		}
 		n := p.lastSeen().Minus(i.Report.MySQL.Executed).Count()
-		if best == "" || n < backlog {
+		if best == "" || n < backlog || n == backlog && p.preference(i.Name) < p.preference(best) {
 			best, backlog = i.Name, n
 		}
 	}
