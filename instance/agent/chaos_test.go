@@ -30,7 +30,7 @@ func (r *rival) run(ctx context.Context) error {
 			version, since = a.lease.ResourceVersion, time.Now()
 		}
 		holder := holderOf(a.lease)
-		free := holder == "" || (holder != "c-3/1" && time.Since(since) >= leaseTTL)
+		free := holder == "" || (holder != "c-3/1" && time.Since(since) >= leaseTimes.TTL)
 		wants := a.cluster.Status.CurrentPrimary != "c-3" && (holder != "" || r.random.IntN(50) == 0)
 		a.mu.Unlock()
 		if !free || !wants {
@@ -186,7 +186,7 @@ func (w *world) watch(seed uint64) {
 	switch {
 	case holderOf(w.api.lease) != self+"/1":
 		w.t.Fatalf("seed %d: writable while %q holds the lease", seed, holderOf(w.api.lease))
-	case age > killAfter+200*time.Millisecond:
+	case age > leaseTimes.Kill+200*time.Millisecond:
 		w.t.Fatalf("seed %d: writable %s after the last renewal", seed, age)
 	case w.api.cluster.Status.CurrentPrimary != self:
 		w.t.Fatalf("seed %d: writable while %q is the primary", seed, w.api.cluster.Status.CurrentPrimary)

@@ -5,6 +5,7 @@ import (
 
 	api "cnmsql.co/operator/api/v1alpha1"
 	"cnmsql.co/operator/instance/gtid"
+	"cnmsql.co/operator/instance/lease"
 	"cnmsql.co/operator/instance/protocol"
 	"cnmsql.co/operator/instance/role"
 )
@@ -35,6 +36,25 @@ func intentOf(c *api.Cluster, instance string) role.Intent {
 		}
 	}
 	return i
+}
+
+// ViewOf is the Cluster, with its defaults, as far as it says for or against the holder of the lease; nil is a
+// Cluster that was not seen.
+func ViewOf(c *api.Cluster, instance string) lease.View {
+	if c == nil {
+		return lease.View{}
+	}
+	s := &c.Status
+	v := lease.View{
+		Known: true, Generation: s.CurrentPrimaryGeneration, Primary: s.CurrentPrimary, Instances: others(c, instance),
+	}
+	if slices.Contains(s.InstanceNames, instance) {
+		v.Instances = append(v.Instances, instance)
+	}
+	if t := s.PrimaryTransition; t != nil {
+		v.Target, v.TargetGeneration = t.To, t.Generation
+	}
+	return v
 }
 
 // ackCount is how many acknowledgements a primary begins with: the number that the operator has published,

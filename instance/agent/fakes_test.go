@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/instance/lease"
+	"cnmsql.co/operator/instance/protocol"
 )
 
 // testClock is the time of the bubble that a test runs in, plus what a machine slept meanwhile.
@@ -291,6 +293,64 @@ func (f *testFencer) seen() (readOnly, killed time.Duration, tries int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.readOnly, f.killed, f.tries
+}
+
+// testVoters answers for the other instances; without answers nobody does.
+type testVoters struct {
+	mu       sync.Mutex
+	clock    Clock
+	answers  map[string]protocol.VouchAnswer
+	known    []string // beyond a, b and c
+	attached []string
+	latency  time.Duration
+	asked    []time.Duration
+	// live, when set, answers instead.
+	live func(instance string, q protocol.VouchQuestion) (protocol.VouchAnswer, bool)
+}
+
+func (v *testVoters) Vouch(ctx context.Context, instance string, q protocol.VouchQuestion) (protocol.VouchAnswer, error) {
+	v.mu.Lock()
+	v.asked = append(v.asked, v.clock.Now())
+	a, ok := v.answers[instance]
+	latency, live := v.latency, v.live
+	v.mu.Unlock()
+	sleep(ctx, latency)
+	if live != nil {
+		a, ok = live(instance, q)
+	}
+	if !ok {
+		<-ctx.Done()
+	}
+	return a, ctx.Err()
+}
+
+// vouch makes the given instances vouch from now on, and no other.
+func (v *testVoters) vouch(instances ...string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.answers = map[string]protocol.VouchAnswer{}
+	for _, i := range instances {
+		v.answers[i] = protocol.VouchAnswer{From: i, Vouches: true}
+	}
+}
+
+// say makes one instance answer so.
+func (v *testVoters) say(a protocol.VouchAnswer) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.answers[a.From] = a
+}
+
+func (v *testVoters) view() lease.View {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return lease.View{Known: true, Generation: 4, Primary: "b", Instances: append([]string{"b", "a", "c"}, v.known...)}
+}
+
+func (v *testVoters) replicas(context.Context) ([]string, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.attached, nil
 }
 
 // background runs something until the test ends.

@@ -2,8 +2,11 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
+
+	"cnmsql.co/operator/instance/lease"
 )
 
 // Fencer makes sure that the server takes no writes.
@@ -20,29 +23,29 @@ type Fencer interface {
 const (
 	// fenceDrain is how long client transactions may finish by themselves in a fence.
 	fenceDrain = 500 * time.Millisecond
-	// lostBound is how long a server may take to become read-only after another holder was seen, while the
-	// own deadline has not passed: the lease was changed by hand.
-	lostBound = 3 * time.Second
 	// clockCheck is how often the deadline is compared with the clock. A timer alone would sleep through a
 	// suspension of the machine.
 	clockCheck = 250 * time.Millisecond
 	fenceRetry = 200 * time.Millisecond
 )
 
-// Run renews the lease while it is held, and fences the server when it cannot be renewed, until ctx ends. The
-// two never wait for each other.
+// Run renews the lease while it is held, asks the others when it cannot be renewed, and fences the server when
+// nothing has confirmed it, until ctx ends. The three never wait for each other.
 func (k *Keeper) Run(ctx context.Context) error {
 	var group sync.WaitGroup
 	group.Go(func() { k.renewals(ctx) })
 	group.Go(func() { k.guard(ctx) })
+	if k.vouching() {
+		group.Go(func() { k.rounds(ctx) })
+	}
 	group.Wait()
 	return nil
 }
 
 func (k *Keeper) renewals(ctx context.Context) {
 	for {
-		wait, holding := k.untilRenewal()
-		if !holding {
+		s, now := k.look()
+		if !s.Holding() {
 			select {
 			case <-ctx.Done():
 				return
@@ -50,7 +53,7 @@ func (k *Keeper) renewals(ctx context.Context) {
 			}
 			continue
 		}
-		if sleep(ctx, wait); ctx.Err() != nil {
+		if sleep(ctx, max(0, s.RenewalAt()-now)); ctx.Err() != nil {
 			return
 		}
 		k.renewOnce(ctx)
@@ -59,126 +62,86 @@ func (k *Keeper) renewals(ctx context.Context) {
 
 // renewOnce is one renewal with what is to be said about it.
 func (k *Keeper) renewOnce(ctx context.Context) {
-	started := k.clock.Now()
+	started := k.o.Clock.Now()
 	err := k.renew(ctx)
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || errors.Is(err, errNotMine) {
 		return
 	}
 	k.mu.Lock()
 	was := k.failing
-	k.failing, k.tried = err != nil, started
+	k.failing = err != nil
+	if err != nil {
+		k.change(k.state.NotRenewed(started))
+	}
 	k.mu.Unlock()
 	switch {
 	case err != nil && !was:
 		k.log.Info("cannot renew the primary lease", "error", err.Error())
 	case err == nil && was:
 		k.log.Info("renewing the primary lease again")
-		k.changed()
+		k.o.Changed()
 	}
 }
 
-// untilRenewal counts from the start of the last success, after a failure from the start of that: a call that
-// has timed out is tried again at once.
-func (k *Keeper) untilRenewal() (wait time.Duration, holding bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	next := k.renewed + renewEvery
-	if k.failing {
-		next = max(next, k.tried+renewRetry)
-	}
-	return max(0, next-k.clock.Now()), k.holding
-}
-
-// guard fences once per missed deadline or lost lease.
+// guard begins each fence that is due and kills the server that is not harmless in time. It waits for neither.
 func (k *Keeper) guard(ctx context.Context) {
-	handled := time.Duration(-1)
-	for {
-		d := k.danger()
-		if d.due && d.since != handled {
-			k.fence(ctx, d)
-			handled = d.since
+	var tries sync.WaitGroup
+	defer tries.Wait()
+	var confirmed <-chan struct{}
+	end := func() {}
+	defer func() { end() }()
+	for ctx.Err() == nil {
+		s, now := k.look()
+		d := s.Due(now)
+		switch {
+		case d.Kill:
+			k.log.Info("killing the server: it was not confirmed to be read-only in time")
+			end()
+			k.o.Fencer.Kill()
+			k.harmless()
+			continue
+		case d.Fence:
+			end()
+			confirmed, end = k.fence(ctx, d.Why, &tries)
 			continue
 		}
 		var tick <-chan time.Time
-		if d.armed {
-			tick = time.After(min(clockCheck, max(time.Millisecond, d.in)))
+		if s.Holding() || d.Next != lease.Never {
+			tick = time.After(k.await(d.Next))
 		}
 		select {
 		case <-ctx.Done():
-			return
 		case <-k.urgent:
 		case <-tick:
+		case <-confirmed:
+			confirmed = nil
+			k.log.Info("the server is read-only")
+			k.harmless()
 		}
 	}
 }
 
-// danger is the state of the deadline at one moment.
-type danger struct {
-	armed bool          // there is a deadline to watch
-	due   bool          // it has passed, or the lease is lost
-	in    time.Duration // until it passes
-	since time.Duration // the renewal that it counts from: which danger this is
-	kill  time.Duration // when the server must be read-only or dead
-	why   string
+func (k *Keeper) harmless() {
+	k.with(func(s lease.State, _ time.Duration) lease.State { return s.Harmless() })
+	k.o.Changed()
 }
 
-func (k *Keeper) danger() danger {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	now := k.clock.Now()
-	d := danger{since: k.renewed, kill: k.renewed + killAfter}
-	switch {
-	case k.lost:
-		d.due, d.why = true, "another instance holds the primary lease"
-		d.kill = min(d.kill, now+lostBound)
-	case k.holding && now >= k.renewed+fenceAfter:
-		d.due, d.armed, d.in, d.why = true, true, clockCheck, "the primary lease could not be renewed"
-	case k.holding:
-		d.armed, d.in = true, k.renewed+fenceAfter-now
-	}
-	return d
-}
-
-// fence makes the server read-only, and kills it when that is not confirmed in time.
-func (k *Keeper) fence(ctx context.Context, d danger) {
-	k.mu.Lock()
-	if !k.lost {
-		k.fenced, k.fencedAt = true, k.clock.Now()
-	}
-	k.lost = false
-	k.mu.Unlock()
-	k.log.Info("fencing the server", "reason", d.why)
-	k.changed()
-	if k.demote(ctx, d.kill) {
-		k.log.Info("the server is read-only")
-	} else {
-		k.log.Info("killing the server: it was not confirmed to be read-only in time")
-		k.fencer.Kill()
-	}
-	k.changed()
-}
-
-// demote tries until the server is confirmed to be read-only or gone, and gives up at the given time of the
-// clock, whether or not the server answers by then.
-func (k *Keeper) demote(ctx context.Context, until time.Duration) bool {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), until-k.clock.Now())
-	defer cancel()
+// fence begins to make the server read-only. The channel is closed when that is confirmed; the function gives
+// it up.
+func (k *Keeper) fence(ctx context.Context, why string, tries *sync.WaitGroup) (<-chan struct{}, func()) {
+	k.with(func(s lease.State, now time.Duration) lease.State { return s.FenceBegun(now) })
+	k.log.Info("fencing the server", "reason", why)
+	k.o.Changed()
+	ctx, cancel := context.WithCancel(ctx)
 	confirmed := make(chan struct{})
-	go func() {
+	tries.Go(func() {
 		for ctx.Err() == nil {
-			if k.fencer.Gone() || k.fencer.Demote(ctx, fenceDrain) == nil {
+			if k.o.Fencer.Gone() || k.o.Fencer.Demote(ctx, fenceDrain) == nil {
 				close(confirmed)
 				return
 			}
 			sleep(ctx, fenceRetry)
 		}
-	}()
-	for k.clock.Now() < until {
-		select {
-		case <-confirmed:
-			return true
-		case <-time.After(min(clockCheck, max(time.Millisecond, until-k.clock.Now()))):
-		}
-	}
-	return false
+	})
+	return confirmed, cancel
 }

@@ -31,8 +31,8 @@ func TestAnOutageMakesTheServerReadOnlyWithinTenSeconds(t *testing.T) {
 				if f := k.keeper.Facts(); f.InForce || !f.Mine {
 					t.Errorf("facts %+v", f)
 				}
-				if _, _, fenced := k.keeper.State(); fenced < 9*time.Second {
-					t.Errorf("fenced for %s", fenced)
+				if s := k.keeper.State(); s.FencedFor < 9*time.Second {
+					t.Errorf("fenced for %s", s.FencedFor)
 				}
 			})
 		})
@@ -98,14 +98,14 @@ func TestAFenceEndsWithTheNextRenewal(t *testing.T) {
 		k.holds()
 		k.api.outage(true, false)
 		time.Sleep(20 * time.Second)
-		if _, _, fenced := k.keeper.State(); fenced < 0 {
+		if k.keeper.State().FencedFor < 0 {
 			t.Fatal("not fenced")
 		}
 		k.api.outage(false, false)
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
-		if held, _, fenced := k.keeper.State(); !held || fenced >= 0 {
-			t.Errorf("held %v, fenced for %s", held, fenced)
+		if s := k.keeper.State(); !s.Held || s.FencedFor >= 0 {
+			t.Errorf("%+v", s)
 		}
 		// A second outage is a second fence.
 		before, _, _ := k.fencer.seen()
@@ -168,7 +168,7 @@ func TestALostLeaseKillsAServerThatHangs(t *testing.T) {
 		seen := k.clock.Now()
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if _, killed, _ := k.fencer.seen(); killed == 0 || killed-seen > lostBound {
+		if _, killed, _ := k.fencer.seen(); killed == 0 || killed-seen > leaseTimes.LostKill {
 			t.Errorf("killed %s after the other was seen", killed-seen)
 		}
 	})

@@ -115,7 +115,7 @@ func TestTheWatcherFollowsARealWatchAcrossDisconnections(t *testing.T) {
 	k, s := newKube(t)
 	clock := BootClock{}
 	changes := newSignal()
-	keeper := NewKeeper(k, clock, me, &testFencer{clock: clock}, func() {}, discard())
+	keeper := NewKeeper(KeeperOptions{API: k, Clock: clock, Instance: "b", Holder: me, Fencer: &testFencer{clock: clock}, Changed: func() {}, Log: discard()})
 	w := NewWatcher(k, clock, keeper, changes.set, discard())
 	background(t, w.Run)
 	await := func(what string, so func() bool) {

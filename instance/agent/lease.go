@@ -2,85 +2,120 @@ package agent
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "cnmsql.co/operator/api/v1alpha1"
 	"cnmsql.co/operator/instance/gtid"
+	"cnmsql.co/operator/instance/lease"
 	"cnmsql.co/operator/instance/role"
 )
 
-// The times of the primary lease. A server whose manager last renewed at 0 is read-only at 13 s at the
-// latest, and nobody else may take the lease before 15 s.
-const (
-	leaseTTL    = api.PrimaryLeaseTTL
-	renewEvery  = leaseTTL / 3
-	renewRetry  = time.Second
-	callTimeout = 3 * time.Second // below renewEvery
-	fenceAfter  = 10 * time.Second
-	killAfter   = 13 * time.Second
+// leaseTimes are what the lease lives by; callTimeout bounds every call to the API server.
+var (
+	leaseTimes  = lease.DefaultTimes()
+	callTimeout = leaseTimes.Call
 )
 
-// errNotFree tells that the lease is somebody else's.
-var errNotFree = errors.New("the primary lease is held by another instance")
-
-// Keeper is the one that holds the primary lease for this Pod.
-type Keeper struct {
-	api    LeaseAPI
-	clock  Clock
-	holder string
-	fencer Fencer
-	log    logr.Logger
-	// changed is called after each change of the state, without locks.
-	changed func()
-	// call lets one call through that writes, so that a renewal never follows a release.
-	call gate
-	// urgent wakes the part that fences, due the part that renews.
-	urgent, due signal
-
-	mu       sync.Mutex
-	seen     *coordinationv1.Lease
-	seenAt   time.Duration // when this version was first seen
-	gotAt    time.Duration // when it was accepted
-	holding  bool          // acquired by this process, and neither released nor lost
-	renewed  time.Duration // start of the last successful renewal or acquisition
-	tried    time.Duration // start of the last renewal, whether or not it succeeded
-	acquired time.Duration // end of the acquisition
-	fenced   bool
-	fencedAt time.Duration
-	lost     bool // another holder was seen while holding
-	failing  bool // for the log: the last renewal failed
+// KeeperOptions are what a Keeper works with.
+type KeeperOptions struct {
+	API   LeaseAPI
+	Clock Clock
+	// Instance is this instance's name, Holder the identity of its Pod, see api.LeaseHolder.
+	Instance, Holder string
+	Fencer           Fencer
+	// Voters are the other instances; nil when nobody is asked to vouch.
+	Voters Voters
+	// View is the Cluster as last seen. Attached are the instances that the server sends its binary log to.
+	View     func() lease.View
+	Attached func(ctx context.Context) ([]string, error)
+	// Switch is told until when the server may be writable; nil when nobody is to be told.
+	Switch Switch
+	// Changed is called after each change of the state, without locks.
+	Changed func()
+	Log     logr.Logger
 }
 
-// NewKeeper makes a Keeper for the holder identity of this Pod, see api.LeaseHolder.
-func NewKeeper(a LeaseAPI, clock Clock, holder string, fencer Fencer, changed func(), log logr.Logger) *Keeper {
+// Switch is the dead man's switch: it kills the server when the moment that it was told last passes without
+// another word. Its methods never wait.
+type Switch interface {
+	// Arm takes the moment by the Keeper's clock, Disarm ends it.
+	Arm(at time.Duration)
+	Disarm()
+}
+
+// Keeper is the one that holds the primary lease for this Pod. What is due when is package lease's.
+type Keeper struct {
+	o   KeeperOptions
+	log logr.Logger
+	// call lets one call through that writes, so that a renewal never follows a release.
+	call gate
+	// urgent wakes the part that fences, due the one that renews and asking the one that asks the others.
+	urgent, due, asking signal
+
+	mu      sync.Mutex
+	state   lease.State
+	seen    *coordinationv1.Lease
+	gotAt   time.Duration // when it was accepted
+	peers   []string      // who had to be asked in the last round
+	failing bool          // for the log: the last renewal failed
+	doubt   string        // for the log: why the last round was not unanimous
+}
+
+// NewKeeper makes a Keeper.
+func NewKeeper(o KeeperOptions) *Keeper {
 	return &Keeper{
-		api: a, clock: clock, holder: holder, fencer: fencer, changed: changed, log: log,
-		call: newGate(), urgent: newSignal(), due: newSignal(),
+		o: o, log: o.Log, state: lease.New(o.Holder, leaseTimes),
+		call: newGate(), urgent: newSignal(), due: newSignal(), asking: newSignal(),
 	}
+}
+
+// change puts another state in the place of the present one, and tells the switch. The caller holds the lock.
+func (k *Keeper) change(s lease.State) {
+	k.state = s
+	if k.o.Switch == nil {
+		return
+	}
+	if at, armed := s.KillBy(); armed {
+		k.o.Switch.Arm(at)
+	} else {
+		k.o.Switch.Disarm()
+	}
+}
+
+// with changes the state.
+func (k *Keeper) with(change func(s lease.State, now time.Duration) lease.State) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.change(change(k.state, k.o.Clock.Now()))
+}
+
+// look is the present state and moment.
+func (k *Keeper) look() (lease.State, time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.state, k.o.Clock.Now()
 }
 
 // Facts is the lease as last seen and what it means to this instance now.
 func (k *Keeper) Facts() role.LeaseFacts {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.seen == nil {
+	record, known := k.state.Record()
+	if !known {
 		return role.LeaseFacts{}
 	}
-	holder := holderOf(k.seen)
+	now := k.o.Clock.Now()
 	f := role.LeaseFacts{
-		Known: true, Holder: holder, Mine: holder == k.holder,
-		InForce:        k.inForce(),
+		Known: true, Holder: record.Holder, Mine: k.state.Mine(), InForce: k.state.InForce(now),
+		Expired:        k.state.UntilExpiry(now) == 0,
 		HandoffAttempt: k.seen.Annotations[api.AnnotationHandoffAttempt],
 	}
-	f.Expired = holder != "" && !f.Mine && k.untilExpiry() <= 0
+	f.PromisedTo, _ = k.state.Promised(now)
 	if text, ok := k.seen.Annotations[api.AnnotationHandoffGTID]; ok {
 		if set, err := gtid.Parse(text); err == nil {
 			f.Handoff = &set
@@ -89,224 +124,97 @@ func (k *Keeper) Facts() role.LeaseFacts {
 	return f
 }
 
-// Remaining is how long the lease stays in force without another renewal, 0 when it is not.
+// Remaining is how long the lease stays in force without another confirmation, 0 when it is not.
 func (k *Keeper) Remaining() time.Duration {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if !k.inForce() {
-		return 0
-	}
-	return k.renewed + fenceAfter - k.clock.Now()
+	s, now := k.look()
+	return s.Remaining(now)
 }
 
-// UntilExpiry is how long another's lease must still be watched without a renewal before it has expired; 0
-// when it has, or when there is none.
-func (k *Keeper) UntilExpiry() time.Duration {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.seen == nil || holderOf(k.seen) == "" || holderOf(k.seen) == k.holder {
-		return 0
+// UntilAcquirable is how long it takes until this instance may take the lease, if nothing happens meanwhile; 0
+// when it may now, or when no passing of time leads there.
+func (k *Keeper) UntilAcquirable() time.Duration {
+	s, now := k.look()
+	if d := s.UntilAcquirable(now); d != lease.Never {
+		return d
 	}
-	return max(0, k.untilExpiry())
+	return 0
 }
 
 // AcquiredAt is when this process took the lease that it holds; false when it holds none.
 func (k *Keeper) AcquiredAt() (time.Duration, bool) {
+	s, _ := k.look()
+	return s.AcquiredAt()
+}
+
+// LeaseState is what the report says of the lease.
+type LeaseState struct {
+	// Held tells that it is in force, Vouched that this is so by the other instances' word alone.
+	Held, Vouched bool
+	// RenewedAgo is how long ago it was renewed, -1 ms when never.
+	RenewedAgo time.Duration
+	// FencedFor is for how long the server has been fenced, negative when it is not.
+	FencedFor time.Duration
+	// Peers are the instances that are asked before it goes on without a renewal.
+	Peers []string
+}
+
+// State is what the report says.
+func (k *Keeper) State() LeaseState {
+	view := k.view()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.acquired, k.holding
+	now := k.o.Clock.Now()
+	out := LeaseState{
+		Held: k.state.InForce(now), Vouched: k.state.Vouched(now),
+		RenewedAgo: -time.Millisecond, FencedFor: -time.Millisecond,
+	}
+	if at, holding := k.state.RenewedAt(); holding {
+		out.RenewedAgo = now - at
+		out.Peers = lease.Tally(k.o.Instance, append(view.Instances, k.peers...), nil, nil).Peers
+	}
+	if d, fenced := k.state.Fenced(now); fenced {
+		out.FencedFor = d
+	}
+	return out
 }
 
-// State is what the report says: whether the lease is held in force, how long ago it was renewed (-1 ms when
-// never), and for how long the server has been fenced (negative when it is not).
-func (k *Keeper) State() (held bool, renewedAgo, fencedFor time.Duration) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	now := k.clock.Now()
-	renewedAgo, fencedFor = -time.Millisecond, -time.Millisecond
-	if k.holding {
-		renewedAgo = now - k.renewed
+func (k *Keeper) view() lease.View {
+	if k.o.View == nil {
+		return lease.View{}
 	}
-	if k.fenced {
-		fencedFor = now - k.fencedAt
-	}
-	return k.inForce(), renewedAgo, fencedFor
-}
-
-func (k *Keeper) inForce() bool {
-	return k.holding && k.clock.Now() < k.renewed+fenceAfter
-}
-
-// untilExpiry counts from when this process first saw the present version, never from what is written in it.
-func (k *Keeper) untilExpiry() time.Duration {
-	ttl := leaseTTL
-	if s := k.seen.Spec.LeaseDurationSeconds; s != nil {
-		ttl = max(ttl, time.Duration(*s)*time.Second)
-	}
-	return k.seenAt + ttl - k.clock.Now()
+	v := k.o.View()
+	v.Instances = slices.Clone(v.Instances)
+	return v
 }
 
 // observe takes a Lease that was read; asked is when it was asked for, 0 for an event of a watch.
-func (k *Keeper) observe(lease *coordinationv1.Lease, asked time.Duration) {
+func (k *Keeper) observe(l *coordinationv1.Lease, asked time.Duration) {
 	k.mu.Lock()
-	now := k.clock.Now()
-	fresh := k.seen == nil || supersedes(lease, k.seen) || asked > k.gotAt
-	news := fresh && (k.seen == nil || lease.ResourceVersion != k.seen.ResourceVersion)
+	now := k.o.Clock.Now()
+	fresh := k.seen == nil || supersedes(l, k.seen) || asked > k.gotAt
+	news := fresh && (k.seen == nil || l.ResourceVersion != k.seen.ResourceVersion)
+	// A holder's renewals change nothing for anybody's role.
+	silent := k.seen != nil && holderOf(k.seen) == holderOf(l) &&
+		k.seen.Annotations[api.AnnotationHandoffAttempt] == l.Annotations[api.AnnotationHandoffAttempt]
 	if fresh {
 		k.gotAt = now
 	}
-	isHolder := holderOf(lease) == k.holder
-	// A holder's renewals change nothing for anybody's role.
-	silent := k.seen != nil && holderOf(k.seen) == holderOf(lease) &&
-		k.seen.Annotations[api.AnnotationHandoffAttempt] == lease.Annotations[api.AnnotationHandoffAttempt]
 	if news {
-		k.seen, k.seenAt = lease, now
-		if k.holding && !isHolder {
-			k.holding, k.lost = false, true
-		}
-		if k.fenced && !isHolder {
-			k.fenced = false
-		}
+		k.seen = l
+		k.change(k.state.Observe(now, recordOf(l)))
 	}
 	k.mu.Unlock()
 	if news && !silent {
 		k.urgent.set()
-		k.changed()
+		k.o.Changed()
 	}
 }
 
-// Acquire takes the lease, or renews it when this Pod is already the holder.
-func (k *Keeper) Acquire(ctx context.Context) error {
-	if err := k.call.enter(ctx); err != nil {
-		return fmt.Errorf("acquiring the primary lease: %w", err)
+func recordOf(l *coordinationv1.Lease) lease.Record {
+	return lease.Record{
+		Version: l.ResourceVersion, Holder: holderOf(l),
+		TTL: time.Duration(deref(l.Spec.LeaseDurationSeconds)) * time.Second,
 	}
-	defer k.call.leave()
-	facts := k.Facts()
-	if !facts.Known || (facts.Holder != "" && !facts.Mine && !facts.Expired) {
-		return errNotFree
-	}
-	err := k.write(ctx, func(l *coordinationv1.Lease, now metav1.MicroTime) {
-		if holderOf(l) != k.holder {
-			l.Spec.AcquireTime = &now
-			l.Spec.LeaseTransitions = new(deref(l.Spec.LeaseTransitions) + 1)
-		}
-		l.Spec.HolderIdentity = new(k.holder)
-		l.Spec.LeaseDurationSeconds = new(int32(leaseTTL / time.Second))
-		l.Spec.RenewTime = &now
-	}, func(started time.Duration) {
-		if !k.holding {
-			k.acquired = k.clock.Now()
-		}
-		k.holding, k.lost, k.renewed = true, false, started
-		k.fenced, k.failing = false, false
-	})
-	if err != nil {
-		return fmt.Errorf("acquiring the primary lease: %w", err)
-	}
-	k.urgent.set()
-	k.due.set()
-	k.changed()
-	return nil
-}
-
-// Release gives the lease back, with what the server had executed for the attempt of a switchover. The
-// caller knows that the server is not writable. A lease that is somebody else's is left alone.
-func (k *Keeper) Release(ctx context.Context, executed *gtid.Set, attempt string) error {
-	if err := k.call.enter(ctx); err != nil {
-		return fmt.Errorf("releasing the primary lease: %w", err)
-	}
-	defer k.call.leave()
-	// From here on it is not held, whatever comes of the call: the watch may tell of the release before the
-	// answer does, and that is no loss. A release that fails leaves a lease that can be acquired again.
-	k.mu.Lock()
-	k.holding = false
-	k.mu.Unlock()
-	for {
-		if facts := k.Facts(); !facts.Mine {
-			return nil
-		}
-		err := k.write(ctx, func(l *coordinationv1.Lease, now metav1.MicroTime) {
-			l.Spec.HolderIdentity = nil
-			l.Spec.RenewTime = &now
-			if executed == nil {
-				return
-			}
-			if l.Annotations == nil {
-				l.Annotations = map[string]string{}
-			}
-			l.Annotations[api.AnnotationHandoffGTID] = executed.String()
-			l.Annotations[api.AnnotationHandoffAttempt] = attempt
-		}, func(time.Duration) { k.lost, k.fenced = false, false })
-		if err == nil {
-			k.changed()
-			return nil
-		}
-		// A renewal whose answer was lost moves the version under our own name; anybody else's ends this.
-		if !apierrors.IsConflict(err) || ctx.Err() != nil {
-			return fmt.Errorf("releasing the primary lease: %w", err)
-		}
-	}
-}
-
-// renew is one try. The call before may have got through without our knowing, so a conflict is looked into
-// at once.
-func (k *Keeper) renew(ctx context.Context) error {
-	if err := k.call.enter(ctx); err != nil {
-		return err
-	}
-	defer k.call.leave()
-	for range 2 {
-		if _, holding := k.AcquiredAt(); !holding {
-			return nil
-		}
-		err := k.write(ctx, func(l *coordinationv1.Lease, now metav1.MicroTime) {
-			l.Spec.RenewTime = &now
-		}, func(started time.Duration) { k.renewed, k.fenced = started, false })
-		if !apierrors.IsConflict(err) {
-			return err
-		}
-	}
-	return nil
-}
-
-// write changes the Lease as last seen with one conditional update, and calls done with the start of the
-// call while the state is locked. After a conflict the Lease is read anew and the conflict returned.
-func (k *Keeper) write(ctx context.Context, change func(*coordinationv1.Lease, metav1.MicroTime), done func(started time.Duration)) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	k.mu.Lock()
-	lease := k.seen.DeepCopy()
-	k.mu.Unlock()
-	change(lease, metav1.NowMicro())
-	started := k.clock.Now()
-	stored, err := k.api.UpdateLease(ctx, lease)
-	if err == nil {
-		k.stored(stored, func() { done(started) })
-		return nil
-	}
-	if apierrors.IsConflict(err) {
-		asked := k.clock.Now()
-		present, readErr := k.api.Lease(ctx)
-		if readErr != nil {
-			return errors.Join(readErr, errors.New("after a conflict"))
-		}
-		k.observe(present, asked)
-	}
-	return err
-}
-
-// stored takes the answer to our own update: it is the present state unless something newer was seen already.
-func (k *Keeper) stored(lease *coordinationv1.Lease, done func()) {
-	k.mu.Lock()
-	current := supersedes(lease, k.seen)
-	if current {
-		now := k.clock.Now()
-		k.seen, k.seenAt, k.gotAt = lease, now, now
-		done()
-	} else if holderOf(k.seen) == holderOf(lease) {
-		done()
-	}
-	k.mu.Unlock()
 }
 
 func holderOf(l *coordinationv1.Lease) string { return deref(l.Spec.HolderIdentity) }

@@ -21,6 +21,7 @@ type keeping struct {
 	clock  *testClock
 	api    *testAPI
 	fencer *testFencer
+	voters *testVoters
 	keeper *Keeper
 }
 
@@ -29,7 +30,11 @@ func newKeeping(t *testing.T) *keeping {
 	k := &keeping{t: t, clock: newTestClock()}
 	k.api = newTestAPI(k.clock)
 	k.fencer = &testFencer{clock: k.clock}
-	k.keeper = NewKeeper(k.api, k.clock, me, k.fencer, func() {}, discard())
+	k.voters = &testVoters{clock: k.clock}
+	k.keeper = NewKeeper(KeeperOptions{
+		API: k.api, Clock: k.clock, Instance: "b", Holder: me, Fencer: k.fencer, Changed: func() {}, Log: discard(),
+		Voters: k.voters, Attached: k.voters.replicas, View: k.voters.view,
+	})
 	k.see()
 	return k
 }
@@ -106,7 +111,7 @@ func TestAHealthyHoldersLeaseNeverLooksExpired(t *testing.T) {
 				return time.Duration(random.Int64N(int64(callTimeout / 2)))
 			}
 			k.api.mu.Unlock()
-			observer := NewKeeper(k.api, k.clock, "c/1", k.fencer, func() {}, discard())
+			observer := NewKeeper(KeeperOptions{API: k.api, Clock: k.clock, Instance: "c", Holder: "c/1", Fencer: k.fencer, Changed: func() {}, Log: discard()})
 			background(t, func(ctx context.Context) error {
 				for ctx.Err() == nil {
 					k.api.mu.Lock()
@@ -140,16 +145,16 @@ func TestExpiryIsJudgedByOnesOwnClock(t *testing.T) {
 				k.api.hold("a/1")
 				k.api.lease.Spec.RenewTime = &at
 				k.see()
-				time.Sleep(leaseTTL - time.Second)
+				time.Sleep(leaseTimes.TTL - time.Second)
 				if k.keeper.Facts().Expired {
 					t.Fatal("expired although it was not watched for a whole TTL")
 				}
-				if left := k.keeper.UntilExpiry(); left != time.Second {
+				if left := k.keeper.UntilAcquirable(); left != time.Second {
 					t.Errorf("%s left", left)
 				}
 				k.api.hold("a/1") // a renewal starts the time anew
 				k.see()
-				time.Sleep(leaseTTL - time.Millisecond)
+				time.Sleep(leaseTimes.TTL - time.Millisecond)
 				if k.keeper.Facts().Expired {
 					t.Fatal("expired although it was renewed")
 				}
@@ -172,8 +177,8 @@ func TestTheLeaseIsTakenByTheRules(t *testing.T) {
 		{"free", "", 0, true},
 		{"one's own of before a restart", me, 0, true},
 		{"another's", "a/1", 0, false},
-		{"another's, almost expired", "a/1", leaseTTL - time.Millisecond, false},
-		{"another's, expired", "a/1", leaseTTL, true},
+		{"another's, almost expired", "a/1", leaseTimes.TTL - time.Millisecond, false},
+		{"another's, expired", "a/1", leaseTimes.TTL, true},
 		{"of one's predecessor", "b/0", time.Second, false},
 	}
 	for _, c := range cases {
@@ -203,7 +208,7 @@ func TestTheLeaseIsNotTakenWhenItWasRenewedUnseen(t *testing.T) {
 		k := newKeeping(t)
 		k.api.hold("a/1")
 		k.see()
-		time.Sleep(leaseTTL)
+		time.Sleep(leaseTimes.TTL)
 		k.api.hold("a/1") // the watch is late
 		if err := k.keeper.Acquire(t.Context()); err == nil {
 			t.Fatal("taken from a healthy holder")

@@ -240,7 +240,7 @@ func (l *Loop) idle(m *moment, d role.Decision) time.Duration {
 	case waited > longWait:
 		pause = restPause
 	}
-	if left := l.o.Keeper.UntilExpiry(); left > 0 {
+	if left := l.o.Keeper.UntilAcquirable(); left > 0 {
 		pause = min(pause, left)
 	}
 	return pause

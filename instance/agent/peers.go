@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -71,26 +72,46 @@ func (p *Peers) Ask(ctx context.Context, instances []string) []protocol.Report {
 }
 
 func (p *Peers) ask(ctx context.Context, instance string) (*protocol.Report, error) {
-	url := "https://" + p.address(instance) + protocol.PathStatus
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	report := &protocol.Report{}
+	return report, p.call(ctx, instance, http.MethodGet, protocol.PathStatus, nil, report)
+}
+
+// Vouch implements Voters.
+func (p *Peers) Vouch(ctx context.Context, instance string, q protocol.VouchQuestion) (protocol.VouchAnswer, error) {
+	var a protocol.VouchAnswer
+	body, err := json.Marshal(q)
 	if err != nil {
-		return nil, fmt.Errorf("asking %s: %w", instance, err)
+		return a, fmt.Errorf("asking %s to vouch: %w", instance, err)
+	}
+	if err := p.call(ctx, instance, http.MethodPost, protocol.PathVouch, body, &a); err != nil {
+		return a, err
+	}
+	if a.From != instance {
+		return a, fmt.Errorf("asking %s to vouch: %q has answered", instance, a.From)
+	}
+	return a, nil
+}
+
+// call asks one instance and reads its answer into out.
+func (p *Peers) call(ctx context.Context, instance, method, path string, body []byte, out any) error {
+	request, err := http.NewRequestWithContext(ctx, method, "https://"+p.address(instance)+path, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("asking %s: %w", instance, err)
 	}
 	response, err := p.client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("asking %s: %w", instance, err)
+		return fmt.Errorf("asking %s: %w", instance, err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxReport))
+	answer, err := io.ReadAll(io.LimitReader(response.Body, maxReport))
 	if err != nil {
-		return nil, fmt.Errorf("reading the answer of %s: %w", instance, err)
+		return fmt.Errorf("reading the answer of %s: %w", instance, err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("asking %s: status %d", instance, response.StatusCode)
+		return fmt.Errorf("asking %s: status %d", instance, response.StatusCode)
 	}
-	report := &protocol.Report{}
-	if err := json.Unmarshal(body, report); err != nil {
-		return nil, fmt.Errorf("reading the answer of %s: %w", instance, err)
+	if err := json.Unmarshal(answer, out); err != nil {
+		return fmt.Errorf("reading the answer of %s: %w", instance, err)
 	}
-	return report, nil
+	return nil
 }

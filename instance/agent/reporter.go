@@ -187,7 +187,7 @@ func (r *Reporter) Fresh(ctx context.Context) protocol.Report {
 // Report is the present report, with the facts as last read.
 func (r *Reporter) Report() protocol.Report {
 	st, making := r.o.Server.stage()
-	held, renewedAgo, fencedFor := r.o.Keeper.State()
+	lease := r.o.Keeper.State()
 	cluster := r.o.Watcher.Cluster()
 	running, wanted := r.o.ConfigHashes()
 	r.mu.Lock()
@@ -204,7 +204,10 @@ func (r *Reporter) Report() protocol.Report {
 			PromotionRefused: d.PromotionRefused, PromotionRefusedAttempt: d.PromotionRefusedAttempt,
 			Errant: d.Errant, IntentAgeMillis: r.o.Watcher.Age().Milliseconds(),
 		},
-		Lease: protocol.Lease{Held: held, RenewedAgoMillis: renewedAgo.Milliseconds(), Fenced: fencedFor >= 0},
+		Lease: protocol.Lease{
+			Held: lease.Held, RenewedAgoMillis: lease.RenewedAgo.Milliseconds(), Fenced: lease.FencedFor >= 0,
+			Vouched: lease.Vouched, Peers: lease.Peers,
+		},
 	}
 	if out.Role.Name == "" {
 		out.Role.Name = role.None

@@ -11,6 +11,7 @@ import (
 
 	api "cnmsql.co/operator/api/v1alpha1"
 	"cnmsql.co/operator/instance/gtid"
+	"cnmsql.co/operator/instance/lease"
 	"cnmsql.co/operator/instance/mysql"
 	"cnmsql.co/operator/instance/mysqld"
 	"cnmsql.co/operator/instance/protocol"
@@ -292,6 +293,7 @@ type world struct {
 	api      *testAPI
 	server   *testServer
 	peers    *testPeers
+	voters   *testVoters
 	instance *Instance
 	keeper   *Keeper
 	watcher  *Watcher
@@ -319,7 +321,12 @@ func newWorld(t *testing.T) *world {
 		w.loop.Wake()
 	}
 	w.instance = NewInstance(w.server, func() { w.wake() })
-	w.keeper = NewKeeper(w.api, w.clock, self+"/1", ServerFencer{w.instance, w.server}, func() { w.wake() }, discard())
+	w.voters = &testVoters{clock: w.clock}
+	w.keeper = NewKeeper(KeeperOptions{
+		API: w.api, Clock: w.clock, Instance: self, Holder: self + "/1", Fencer: ServerFencer{w.instance, w.server},
+		Voters: w.voters, View: func() lease.View { return ViewOf(w.watcher.Cluster(), self) },
+		Changed: func() { w.wake() }, Log: discard(),
+	})
 	w.watcher = NewWatcher(w.api, w.clock, w.keeper, func() { w.wake() }, discard())
 	w.reporter = NewReporter(ReporterOptions{
 		Instance: self, PodUID: "1", Server: w.instance, Reader: w.server, Watcher: w.watcher, Keeper: w.keeper, Clock: w.clock,

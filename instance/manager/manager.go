@@ -18,6 +18,7 @@ import (
 
 	api "cnmsql.co/operator/api/v1alpha1"
 	"cnmsql.co/operator/instance/agent"
+	"cnmsql.co/operator/instance/lease"
 	"cnmsql.co/operator/instance/mysql"
 	"cnmsql.co/operator/instance/mysqld"
 	"cnmsql.co/operator/instance/protocol"
@@ -87,18 +88,22 @@ func assemble(c Config, kube agent.API, reaper *mysqld.Reaper, log logr.Logger) 
 		m.loop.Wake()
 	}
 	m.server = agent.NewInstance(m.supervisor, wake)
-	m.keeper = agent.NewKeeper(kube, clock, api.LeaseHolder(c.Instance, c.PodUID),
-		agent.ServerFencer{Instance: m.server, Server: m.mysql}, wake, log.WithName("lease"))
+	namespaced := api.Cluster{}
+	namespaced.Namespace, namespaced.Name = c.Namespace, c.Cluster
+	m.certificates = agent.NewCertificates(c.Paths.ServerTLS, m.reloadTLS, log.WithName("certificates"))
+	peers := agent.NewPeers(m.certificates, func(instance string) string {
+		return net.JoinHostPort(namespaced.InstanceHost(instance), strconv.Itoa(api.PortControl))
+	})
+	m.keeper = agent.NewKeeper(agent.KeeperOptions{
+		API: kube, Clock: clock, Instance: c.Instance, Holder: api.LeaseHolder(c.Instance, c.PodUID),
+		Fencer: agent.ServerFencer{Instance: m.server, Server: m.mysql}, Voters: peers,
+		View:     func() lease.View { return agent.ViewOf(cluster(), c.Instance) },
+		Attached: m.attached, Changed: wake, Log: log.WithName("lease"),
+	})
 	m.watcher = agent.NewWatcher(kube, clock, m.keeper, func() {
 		wake()
 		m.configurer.retryOn(m.server)
 	}, log.WithName("watcher"))
-	m.certificates = agent.NewCertificates(c.Paths.ServerTLS, m.reloadTLS, log.WithName("certificates"))
-	namespaced := api.Cluster{}
-	namespaced.Namespace = c.Namespace
-	peers := agent.NewPeers(m.certificates, func(instance string) string {
-		return net.JoinHostPort(namespaced.InstanceHost(instance), strconv.Itoa(api.PortControl))
-	})
 	stopping := &agent.Stopping{}
 	m.reporter = agent.NewReporter(agent.ReporterOptions{
 		Instance: c.Instance, PodUID: c.PodUID, ClusterUID: c.ClusterUID, Boot: uuid.NewString(), Version: c.Version,
@@ -116,6 +121,27 @@ func assemble(c Config, kube agent.API, reaper *mysqld.Reaper, log logr.Logger) 
 		Peers: peers, Wake: wake, Abandon: abandon, Disconnect: m.disconnect, Log: log.WithName("shutdown"),
 	})
 	return m
+}
+
+// attached are the instances of this Cluster that replicate from this server.
+func (m *manager) attached(ctx context.Context) ([]string, error) {
+	if !m.server.Running() {
+		return nil, nil
+	}
+	hosts, err := m.mysql.ReplicaHosts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := api.Cluster{}
+	c.Namespace, c.Name = m.Namespace, m.Cluster
+	var names []string
+	for _, host := range hosts {
+		name := protocol.HostInstance(host)
+		if _, is := c.InstanceOrdinal(name); is && host == c.InstanceHost(name) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
 }
 
 // disconnect ends everybody's connections to a server that is about to be stopped, our own for good.
@@ -216,8 +242,7 @@ func (m *manager) probes() *server.Listener {
 	p := &server.Probes{
 		Present: m.reporter,
 		Fenced: func() time.Duration {
-			_, _, fencedFor := m.keeper.State()
-			return fencedFor
+			return m.keeper.State().FencedFor
 		},
 		Primary: func() string {
 			if c := m.watcher.Cluster(); c != nil {
@@ -235,7 +260,7 @@ func (m *manager) metrics() *server.Listener {
 
 func (m *manager) control(ctx context.Context) *server.Listener {
 	c := &server.Control{
-		Cluster: m.Cluster, Reporter: m.reporter, Settings: m.loop, Refused: agent.ErrRefused, Done: ctx.Done(),
+		Cluster: m.Cluster, Reporter: m.reporter, Settings: m.loop, Voter: m.keeper, Refused: agent.ErrRefused, Done: ctx.Done(),
 	}
 	l := m.listener(api.PortControl, c.Handler())
 	l.TLS = m.certificates.ServerTLS()

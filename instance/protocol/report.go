@@ -13,6 +13,9 @@ const (
 	PathStatus = "/v1/status"
 	// PathSemiSync takes PUT of a SemiSyncSettings. The operator only.
 	PathSemiSync = "/v1/semisync"
+	// PathVouch takes POST of a VouchQuestion and answers with a VouchAnswer. Only the instance that the
+	// question names.
+	PathVouch = "/v1/lease/vouch"
 )
 
 // WatchHeartbeat is the longest time between two reports of a watch. A reader that hears nothing for three
@@ -198,6 +201,34 @@ type Lease struct {
 	RenewedAgoMillis int64 `json:"renewedAgoMillis"`
 	// Fenced tells that the manager made the server read-only because it could not renew.
 	Fenced bool `json:"fenced,omitempty"`
+	// Vouched tells that it could not be renewed in time and is in force by the word of all other instances.
+	Vouched bool `json:"vouched,omitempty"`
+	// Peers are the instances that a holder asks before it goes on without a renewal: each of them promises
+	// not to take the lease. Whoever is not among them has promised nothing. Absent when it holds no lease.
+	Peers []string `json:"peers,omitempty"`
+}
+
+// VouchQuestion is what the holder of the primary lease asks every other instance when it cannot renew it.
+type VouchQuestion struct {
+	// Instance is the holder's name, Holder its identity on the Lease: instance and Pod UID.
+	Instance string `json:"instance"`
+	Holder   string `json:"holder"`
+	// Generation is the latest currentPrimaryGeneration that it knows of.
+	Generation int64 `json:"generation"`
+}
+
+// VouchAnswer is what an instance says to that.
+type VouchAnswer struct {
+	// From is the instance that answers.
+	From string `json:"from"`
+	// Vouches tells that it knows nothing against the holder, and that it has promised not to take the lease
+	// for the next 15 s of its own clock. Why is the reason for a refusal.
+	Vouches bool   `json:"vouches"`
+	Why     string `json:"why,omitempty"`
+	// Newer tells that it knows another primary in a later generation.
+	Newer bool `json:"newer,omitempty"`
+	// Instances are all that it knows of: a holder asks those that it did not know, too.
+	Instances []string `json:"instances,omitempty"`
 }
 
 // SemiSyncSettings is what the operator asks the primary for.

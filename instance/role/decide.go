@@ -116,6 +116,8 @@ func takeLease(f Facts, role string) (Decision, bool) {
 	switch {
 	case l.held():
 		return Decision{}, false
+	case l.PromisedTo != "":
+		return wait(role, "it has vouched for "+l.PromisedTo+" and takes the primary lease only when that promise has ended"), true
 	case l.Holder == "" || l.Mine || l.Expired:
 		return do(role, AcquireLease, "taking the primary lease"), true
 	}

@@ -62,6 +62,9 @@ type LeaseFacts struct {
 	InForce bool
 	// Expired tells that another's lease was watched for a whole TTL without a renewal.
 	Expired bool
+	// PromisedTo is the holder that this instance has vouched for a moment ago: until the promise ends, it does
+	// not take the lease. Empty when there is none.
+	PromisedTo string
 	// Handoff is what the last holder had executed when it was read-only; nil when none is recorded or it
 	// cannot be read. HandoffAttempt is the transition it was recorded for.
 	Handoff        *gtid.Set

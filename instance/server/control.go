@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,12 +32,18 @@ type Settings interface {
 	SetSemiSync(ctx context.Context, want protocol.SemiSyncSettings) error
 }
 
+// Voter vouches for the holder of the primary lease, or does not.
+type Voter interface {
+	Vouch(q protocol.VouchQuestion) protocol.VouchAnswer
+}
+
 // Control is the control API.
 type Control struct {
 	// Cluster is the name of the Cluster whose instances may read.
 	Cluster  string
 	Reporter Reporter
 	Settings Settings
+	Voter    Voter
 	// Refused is the error by which Settings says that the request itself is wrong, not the carrying out.
 	Refused error
 	// Done ends the streams.
@@ -48,6 +55,7 @@ func (c *Control) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+protocol.PathStatus, c.reader(c.status))
 	mux.HandleFunc("PUT "+protocol.PathSemiSync, c.operator(c.semiSync))
+	mux.HandleFunc("POST "+protocol.PathVouch, c.vouch)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		problem(w, http.StatusNotFound, "there is no such path, or not with this method")
 	})
@@ -116,6 +124,22 @@ func (c *Control) watch(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}
+}
+
+// vouch answers an instance that asks for itself.
+func (c *Control) vouch(w http.ResponseWriter, r *http.Request) {
+	var q protocol.VouchQuestion
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequestBody)).Decode(&q); err != nil {
+		problem(w, http.StatusBadRequest, "reading the question: "+err.Error())
+		return
+	}
+	cluster := api.Cluster{ObjectMeta: metav1.ObjectMeta{Name: c.Cluster}}
+	name := subject(r)
+	if _, instance := cluster.InstanceOrdinal(name); !instance || name != q.Instance || !strings.HasPrefix(q.Holder, name+"/") {
+		problem(w, http.StatusForbidden, "an instance asks for itself only")
+		return
+	}
+	answer(w, http.StatusOK, c.Voter.Vouch(q))
 }
 
 func (c *Control) semiSync(w http.ResponseWriter, r *http.Request) {
