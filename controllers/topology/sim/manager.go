@@ -1,0 +1,366 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/instance/gtid"
+	"cnmsql.co/operator/instance/lease"
+	"cnmsql.co/operator/instance/protocol"
+	"cnmsql.co/operator/instance/role"
+)
+
+// The pauses and bounds of the role loop, as shipped.
+const (
+	readTimeout   = 5 * time.Second
+	callTimeout   = 3 * time.Second
+	stepTimeout   = 15 * time.Second
+	demoteTimeout = 30 * time.Second
+	openTimeout   = 2 * time.Second
+	askTimeout    = 2 * time.Second
+	restPause     = 5 * time.Second
+	firstWait     = 50 * time.Millisecond
+	lastWait      = time.Second
+	longWait      = 30 * time.Second
+	firstRepeat   = 100 * time.Millisecond
+	lastRepeat    = 5 * time.Second
+	answersLast   = 5 * time.Second
+	refusalLasts  = 10 * time.Second
+	retryBroken   = 30 * time.Second
+	routesLag     = 3 * time.Second
+	maxSteps      = 32
+)
+
+// manager is an instance's manager: its view of the Cluster, its role loop, its part in the lease.
+type manager struct {
+	w *World
+	n int
+	p *proc
+	// stale tells that its watches stand still.
+	stale bool
+
+	cluster *stored
+	gotAt   time.Duration
+	keeper  keeper
+
+	// restarts is the pause before the server is started the next time, up that a start is under way.
+	backoff time.Duration
+
+	busy, again bool
+	steps       int
+	timer       int
+	peers       *role.Peers
+	asked       time.Duration
+	refusal     *role.Refusal
+	refusedAt   time.Duration
+	retryAt     time.Duration
+	primaryAt   time.Duration
+	wasOne      bool
+	waitWhy     string
+	waitSince   time.Duration
+	waitPause   time.Duration
+	repeat      time.Duration
+
+	stopping    bool
+	stepDownDue bool
+
+	decision role.Decision
+	sequence uint64
+	told     outline
+	noticing bool
+}
+
+// moment is what one decision is made from.
+type moment struct {
+	cluster *stored
+	facts   role.Facts
+	intent  role.Intent
+}
+
+// boot begins a new life of the manager.
+func (m *manager) boot() {
+	p, w := m.p, m.w
+	*m = manager{w: w, n: m.n, p: p, stale: m.stale, backoff: 250 * time.Millisecond}
+	p.start()
+	m.keeper = keeper{m: m, state: lease.New(api.LeaseHolder(m.me(), m.w.inst[m.n].uid), w.rules.Times)}
+	w.after(p, w.between(time.Millisecond, 50*time.Millisecond), m.list)
+	m.wake()
+}
+
+func (m *manager) me() string         { return name(m.n) }
+func (m *manager) srv() *server       { return m.w.inst[m.n].srv }
+func (m *manager) now() time.Duration { return m.w.now(m.p) }
+
+func (m *manager) say(format string, args ...any) { m.w.say(m.me(), format, args...) }
+
+// list reads the Cluster and the Lease anew, as a watch that begins does.
+func (m *manager) list() {
+	if !m.w.net.both(m.n, m.w.net.api) || m.stale {
+		return
+	}
+	m.sawCluster(m.w.api.cluster)
+	m.sawLease(m.w.api.lease)
+}
+
+// sawCluster takes a version of the Cluster unless a newer one is known.
+func (m *manager) sawCluster(c *stored) {
+	if m.cluster != nil && c.version <= m.cluster.version {
+		return
+	}
+	m.cluster, m.gotAt = c, m.now()
+	m.wake()
+}
+
+func (m *manager) sawLease(l *leaseObject) { m.keeper.saw(l) }
+
+// wake makes the role loop look.
+func (m *manager) wake() {
+	if m.busy {
+		m.again = true
+		return
+	}
+	m.busy, m.again, m.steps = true, false, 0
+	m.timer++
+	m.w.after(m.p, 0, m.observe)
+}
+
+// rest ends a turn; the next begins after the pause, or when something wakes the loop.
+func (m *manager) rest(pause time.Duration) {
+	m.busy = false
+	if m.again {
+		pause = min(pause, 0)
+	}
+	m.timer++
+	timer := m.timer
+	m.w.later(m.p, pause, func() {
+		if m.timer == timer {
+			m.wake()
+		}
+	})
+}
+
+// observe reads everything, then decides.
+func (m *manager) observe() {
+	m.w.turns++
+	if m.steps++; m.steps > maxSteps {
+		m.rest(lastWait)
+		return
+	}
+	m.read(readTimeout, func(facts *protocol.MySQL) {
+		mo := m.moment(facts)
+		m.decide(&mo, 0)
+	})
+}
+
+// read asks the server for its facts; nil when it does not answer.
+func (m *manager) read(timeout time.Duration, then func(*protocol.MySQL)) {
+	s := m.srv()
+	if !s.p.alive || !s.ready {
+		then(nil)
+		return
+	}
+	if !s.p.paused {
+		then(s.facts())
+		return
+	}
+	m.w.later(m.p, timeout, func() { then(nil) })
+}
+
+func (m *manager) moment(facts *protocol.MySQL) moment {
+	mo := moment{cluster: m.cluster, intent: m.intentOf(m.cluster)}
+	now := m.now()
+	s := m.srv()
+	f := role.Facts{
+		Instance: m.me(), SemiSync: m.w.cfg.SemiSync > 0 && m.cluster != nil, ShuttingDown: m.stopping, StepDownDue: m.stepDownDue,
+		ServerGone: !s.p.alive, ServerRunning: facts != nil, MySQL: facts, Lease: m.keeper.facts(),
+	}
+	switch {
+	case facts == nil || !facts.Replication.Broken():
+		m.retryAt = 0
+	case m.retryAt == 0:
+		m.retryAt = now + retryBroken
+	default:
+		f.RetryDue = now >= m.retryAt
+	}
+	if mo.intent.CurrentPrimary == m.me() {
+		m.wasOne, m.primaryAt = true, now
+	}
+	f.LatelyPrimary = m.wasOne && now-m.primaryAt < routesLag
+	if m.refusal != nil && m.refusal.Attempt == "" && now-m.refusedAt > refusalLasts {
+		m.refusal = nil
+	}
+	f.Refusal = m.refusal
+	f.Peers = m.answers()
+	mo.facts = f
+	return mo
+}
+
+// answers is what the peers last said, unless that is too old.
+func (m *manager) answers() *role.Peers {
+	if m.peers == nil || m.now()-m.asked > answersLast {
+		m.peers = nil
+		return nil
+	}
+	acquired, holding := m.keeper.state.AcquiredAt()
+	return &role.Peers{SinceLease: holding && m.asked >= acquired, Answers: m.peers.Answers}
+}
+
+// intentOf is what a Cluster means to this instance.
+func (m *manager) intentOf(c *stored) role.Intent {
+	if c == nil {
+		return role.Intent{}
+	}
+	s := &c.c.Status
+	i := role.Intent{
+		Known: true, CurrentPrimary: s.CurrentPrimary, Generation: s.CurrentPrimaryGeneration,
+		Diverged: slices.Contains(s.DivergedInstances, m.me()), AckCount: max(1, m.w.cfg.SemiSync),
+	}
+	if t := s.PrimaryTransition; t != nil {
+		i.Transition = &role.Transition{Attempt: t.Attempt, Kind: role.Kind(t.Kind), From: t.From, To: t.To, Generation: t.Generation}
+	}
+	if set, err := gtid.Parse(s.PromotionGTIDExecuted); err == nil {
+		i.PromotionExecuted = &set
+	}
+	return i
+}
+
+// decide asks for the step; peers and the API server are asked without reading the own facts again.
+func (m *manager) decide(mo *moment, round int) {
+	if round >= 4 {
+		m.failed()
+		return
+	}
+	d := m.w.rules.Role(mo.facts, mo.intent)
+	switch d.Step.Kind {
+	case role.AskPeers:
+		m.askPeers(mo, func() { m.decide(mo, round+1) })
+	case role.Confirm:
+		m.live(func(c *stored) {
+			if c == nil {
+				m.failed()
+				return
+			}
+			mo.cluster, mo.intent = c, m.intentOf(c)
+			mo.intent.Live = true
+			mo.facts.Lease = m.keeper.facts()
+			mo.facts.ShuttingDown, mo.facts.StepDownDue = m.stopping, m.stepDownDue
+			m.decide(mo, round+1)
+		})
+	default:
+		m.publish(d)
+		if d.Step.Kind == role.Rest || d.Step.Kind == role.Wait {
+			m.idle(mo, d)
+			return
+		}
+		m.carryOut(mo, d)
+	}
+}
+
+// live reads the Cluster and the Lease from the API server; nil when that fails.
+func (m *manager) live(then func(*stored)) {
+	var c *stored
+	var l *leaseObject
+	m.w.call(m.p, m.n, m.w.net.api, nil, callTimeout, func() bool {
+		c, l = m.w.api.cluster, m.w.api.lease
+		return true
+	}, func(ok bool) {
+		if !ok {
+			then(nil)
+			return
+		}
+		m.keeper.saw(l)
+		m.sawCluster(c)
+		then(c)
+	})
+}
+
+// askPeers asks those whom the decision is about.
+func (m *manager) askPeers(mo *moment, then func()) {
+	m.asked = m.now()
+	whom := m.whom(mo)
+	var answers []role.Peer
+	left := len(whom)
+	finish := func() {
+		m.peers = &role.Peers{Answers: answers}
+		mo.facts.Peers = m.answers()
+		mo.facts.Lease = m.keeper.facts()
+		then()
+	}
+	if left == 0 {
+		finish()
+		return
+	}
+	for _, n := range whom {
+		var answer *protocol.Report
+		peer := m.w.inst[n]
+		m.w.call(m.p, m.n, n, peer.mgr.p, askTimeout, func() bool {
+			answer = peer.mgr.fresh()
+			return true
+		}, func(ok bool) {
+			if ok && answer.MySQL != nil {
+				answers = append(answers, role.Peer{
+					Instance: answer.Instance, ServerUUID: answer.MySQL.ServerUUID, Generation: answer.Role.Generation,
+					Executed: answer.MySQL.Executed, Held: answer.MySQL.Held(),
+					Diverged: slices.Contains(mo.cluster.c.Status.DivergedInstances, answer.Instance),
+				})
+			}
+			if left--; left == 0 {
+				finish()
+			}
+		})
+	}
+}
+
+// whom is every other instance for who takes the role, and the primary for who follows it.
+func (m *manager) whom(mo *moment) []int {
+	i := mo.intent
+	t := i.Transition
+	if i.CurrentPrimary == m.me() || t != nil && t.To == m.me() {
+		var all []int
+		for n := range m.w.inst {
+			if n != m.n {
+				all = append(all, n)
+			}
+		}
+		return all
+	}
+	return []int{ordinal(i.CurrentPrimary)}
+}
+
+// idle ends a turn in which nothing was to be done.
+func (m *manager) idle(mo *moment, d role.Decision) {
+	now := m.now()
+	m.peers, m.repeat = nil, 0
+	if d.Step.Kind == role.Rest {
+		m.waitWhy = ""
+		m.rest(restPause)
+		return
+	}
+	if d.Why != m.waitWhy {
+		m.say("waits: %s", d.Why)
+		m.waitWhy, m.waitSince, m.waitPause = d.Why, now, firstWait
+	}
+	pause := m.waitPause
+	m.waitPause = min(2*m.waitPause, lastWait)
+	if now-m.waitSince > longWait {
+		pause = restPause
+	}
+	if left := m.keeper.state.UntilExpiry(now); left > 0 {
+		pause = min(pause, left)
+	}
+	m.rest(pause)
+}
+
+// failed ends a turn in which a step failed.
+func (m *manager) failed() {
+	m.peers = nil
+	m.repeat = min(max(2*m.repeat, firstRepeat), lastRepeat)
+	m.rest(m.repeat)
+}
+
+// staleState ends a turn whose step was decided from what is not so any more.
+func (m *manager) staleState() {
+	m.peers, m.repeat = nil, 0
+	m.rest(time.Millisecond)
+}

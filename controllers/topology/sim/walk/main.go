@@ -1,0 +1,105 @@
+// Walk runs many random schedules against the shipped rules, or replays one of them as a story.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"cnmsql.co/operator/controllers/topology/sim"
+)
+
+func main() {
+	seed := flag.Uint64("seed", 1, "first seed; each schedule has the next")
+	schedules := flag.Int("schedules", 1_000_000, "how many to run")
+	duration := flag.Duration("duration", 10*time.Minute, "how long at most")
+	workers := flag.Int("workers", runtime.GOMAXPROCS(0), "how many at once")
+	replay := flag.Bool("replay", false, "tell the story of the schedule with this seed")
+	stop := flag.Int("stop", 10, "stop after so many violations")
+	mutant := flag.String("mutant", "", "run with this guard removed")
+	flag.Parse()
+	rules := sim.Shipped()
+	if *mutant != "" {
+		m, ok := sim.FindMutant(*mutant)
+		if !ok {
+			fmt.Fprintln(os.Stderr, "there is no mutant", *mutant)
+			os.Exit(2)
+		}
+		rules = m.Rules()
+	}
+	if *replay {
+		os.Exit(tell(os.Stdout, sim.Random(*seed, rules)))
+	}
+	w := &walk{rules: rules, next: *seed, last: *seed + uint64(max(*schedules, 0)), until: time.Now().Add(*duration), stop: *stop} // #nosec G115 -- not negative
+	os.Exit(w.run(os.Stdout, *workers))
+}
+
+// tell replays a plan, then what is left of it when needless faults are taken away.
+func tell(out io.Writer, p sim.Plan) int {
+	story, r := sim.Tell(p)
+	fmt.Fprint(out, story)
+	if r.Violation == nil {
+		fmt.Fprintln(out, "no violation")
+		return 0
+	}
+	small := sim.Shrink(p)
+	if len(small.Faults) < len(p.Faults) {
+		story, _ = sim.Tell(small)
+		fmt.Fprintf(out, "\nWith fewer faults:\n%s", story)
+	}
+	return 1
+}
+
+// walk is one series of schedules.
+type walk struct {
+	rules *sim.Rules
+	until time.Time
+	stop  int
+
+	mu         sync.Mutex
+	next, last uint64
+	total      sim.Totals
+	violations int
+}
+
+func (w *walk) run(out io.Writer, workers int) int {
+	began := time.Now()
+	var group sync.WaitGroup
+	for range workers {
+		group.Go(func() { w.work(out) })
+	}
+	group.Wait()
+	took := time.Since(began)
+	fmt.Fprintf(out, "%s\n%.0f schedules per second, %s\n", w.total.String(), float64(w.total.Schedules)/took.Seconds(), took.Round(time.Second))
+	if w.violations > 0 {
+		return 1
+	}
+	return 0
+}
+
+func (w *walk) work(out io.Writer) {
+	sets := &sim.Sets{}
+	for {
+		w.mu.Lock()
+		seed := w.next
+		done := seed >= w.last || w.violations >= w.stop || seed%64 == 0 && time.Now().After(w.until)
+		w.next++
+		w.mu.Unlock()
+		if done {
+			return
+		}
+		p := sim.Random(seed, w.rules)
+		r := sim.Run(p, sets, nil)
+		w.mu.Lock()
+		w.total.Add(p, r)
+		if r.Violation != nil {
+			w.violations++
+			fmt.Fprintf(out, "seed %d: %s\n", seed, r.Violation)
+		}
+		w.mu.Unlock()
+	}
+}
