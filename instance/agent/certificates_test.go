@@ -182,6 +182,32 @@ func TestPeersAreAskedAtOnceAndOnlyTrueAnswersCount(t *testing.T) {
 	}
 }
 
+func TestAnInstanceIsAskedToVouchAndAnswersForItself(t *testing.T) {
+	pki := mysqltest.NewPKI(t)
+	vouching := func(name string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			var q protocol.VouchQuestion
+			if r.Method != http.MethodPost || r.URL.Path != protocol.PathVouch || json.NewDecoder(r.Body).Decode(&q) != nil || q.Holder != "c-2/u" {
+				w.WriteHeader(http.StatusBadRequest)
+				return
+			}
+			_ = json.NewEncoder(w).Encode(protocol.VouchAnswer{From: name, Vouches: true, Instances: []string{"c-4"}})
+		}
+	}
+	good, other := peer(t, pki, "127.0.0.1", vouching("c-1")), peer(t, pki, "127.0.0.1", vouching("c-9"))
+	p := asking(t, pki, map[string]string{"c-1": good.Listener.Addr().String(), "c-3": other.Listener.Addr().String()})
+	q := protocol.VouchQuestion{Instance: "c-2", Holder: "c-2/u", Generation: 3}
+	if a, err := p.Vouch(t.Context(), "c-1", q); err != nil || !a.Vouches || len(a.Instances) != 1 {
+		t.Errorf("%+v, %v", a, err)
+	}
+	if a, err := p.Vouch(t.Context(), "c-3", q); err == nil {
+		t.Errorf("another's answer counts: %+v", a)
+	}
+	if a, err := p.Vouch(t.Context(), "c-1", protocol.VouchQuestion{}); err == nil {
+		t.Errorf("a refusal of the question counts: %+v", a)
+	}
+}
+
 func TestAskingLeavesNothingBehind(t *testing.T) {
 	pki := mysqltest.NewPKI(t)
 	good := peer(t, pki, "127.0.0.1", reporting("c-1"))

@@ -164,6 +164,13 @@ func (a *testAPI) Cluster(ctx context.Context) (*api.Cluster, error) {
 	return a.cluster.DeepCopy(), nil
 }
 
+// present is the Cluster as it is.
+func (a *testAPI) present() *api.Cluster {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.cluster.DeepCopy()
+}
+
 func (a *testAPI) UpdateClusterStatus(ctx context.Context, c *api.Cluster) (*api.Cluster, error) {
 	if err := a.call(ctx); err != nil {
 		return nil, err
@@ -304,8 +311,9 @@ type testVoters struct {
 	attached []string
 	latency  time.Duration
 	asked    []time.Duration
-	// live, when set, answers instead.
-	live func(instance string, q protocol.VouchQuestion) (protocol.VouchAnswer, bool)
+	// live, when set, answers instead; reached is for its use.
+	reached atomic.Bool
+	live    func(instance string, q protocol.VouchQuestion) (protocol.VouchAnswer, bool)
 }
 
 func (v *testVoters) Vouch(ctx context.Context, instance string, q protocol.VouchQuestion) (protocol.VouchAnswer, error) {

@@ -85,6 +85,15 @@ func aReplicaTellsHowItStands(t *testing.T, p *pair) {
 			t.Errorf("the last sign of life is %d ms old with a heartbeat every 2 s", r.HeartbeatAgeMillis)
 		}
 	})
+	t.Run("its source knows its name", func(t *testing.T) {
+		want := p.b.Query(t, "SELECT @@report_host")
+		if hosts, err := p.a.SQL.ReplicaHosts(ctx); err != nil || len(hosts) != 1 || hosts[0] != want || want == "" {
+			t.Errorf("%q, %v, want %q", hosts, err, want)
+		}
+		if hosts, err := p.b.SQL.ReplicaHosts(ctx); err != nil || len(hosts) != 0 {
+			t.Errorf("nobody follows it: %q, %v", hosts, err)
+		}
+	})
 	t.Run("idle for longer than a heartbeat it still hears its source", func(t *testing.T) {
 		beats := func() string {
 			return p.b.Query(t, "SELECT COUNT_RECEIVED_HEARTBEATS FROM performance_schema.replication_connection_status")

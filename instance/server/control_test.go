@@ -30,7 +30,15 @@ type fakeInstance struct {
 	lines chan []byte
 	ended int
 	want  protocol.SemiSyncSettings
+	vouch []protocol.VouchQuestion
 	err   error
+}
+
+func (f *fakeInstance) Vouch(q protocol.VouchQuestion) protocol.VouchAnswer {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.vouch = append(f.vouch, q)
+	return protocol.VouchAnswer{From: "c-1", Vouches: true, Instances: []string{"c-3"}}
 }
 
 func (f *fakeInstance) Fresh(context.Context) protocol.Report {
@@ -76,7 +84,7 @@ func newControl(t *testing.T) *control {
 	own := c.pair("c-1")
 	ctx, end := context.WithCancel(context.Background())
 	c.end = end
-	api := &server.Control{Cluster: "c", Reporter: c.fake, Settings: c.fake, Refused: errRefused, Done: ctx.Done()}
+	api := &server.Control{Cluster: "c", Reporter: c.fake, Settings: c.fake, Voter: c.fake, Refused: errRefused, Done: ctx.Done()}
 	l := &server.Listener{Handler: api.Handler(), TLS: &tls.Config{
 		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{own},
 		ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: c.pool(),
@@ -172,6 +180,37 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}
 	if _, _, want := c.fake.state(); want != (protocol.SemiSyncSettings{WaitFor: 2, Generation: 7}) {
 		t.Errorf("settings %+v", want)
+	}
+}
+
+func TestAnInstanceAsksForItselfOnly(t *testing.T) {
+	c := newControl(t)
+	const question = `{"instance":"c-2","holder":"c-2/u","generation":7}`
+	for _, w := range []struct {
+		name, subject, body string
+		code                int
+	}{
+		{"the holder", "c-2", question, 200},
+		{"another instance for it", "c-3", question, 403},
+		{"the operator", "cnmsql-control", question, 403},
+		{"the operator for itself", "cnmsql-control", `{"instance":"cnmsql-control","holder":"cnmsql-control/u"}`, 403},
+		{"an instance of another Cluster", "d-2", `{"instance":"d-2","holder":"d-2/u"}`, 403},
+		{"with another's identity", "c-2", `{"instance":"c-2","holder":"c-3/u"}`, 403},
+		{"no question", "c-2", `?`, 400},
+	} {
+		t.Run(w.name, func(t *testing.T) {
+			code, body := c.do(c.as(w.subject), http.MethodPost, protocol.PathVouch, w.body)
+			if code != w.code {
+				t.Fatalf("%d %s", code, body)
+			}
+			var a protocol.VouchAnswer
+			if err := json.Unmarshal(body, &a); code == 200 && (err != nil || !a.Vouches || a.From != "c-1" || len(a.Instances) != 1) {
+				t.Errorf("%s %v", body, err)
+			}
+		})
+	}
+	if got := c.fake.vouch; len(got) != 1 || got[0] != (protocol.VouchQuestion{Instance: "c-2", Holder: "c-2/u", Generation: 7}) {
+		t.Errorf("asked %+v", got)
 	}
 }
 
