@@ -65,11 +65,21 @@ type ClusterStatus struct {
 	// healthy, writable primary.
 	// +optional
 	PrimaryFailingSince *metav1.MicroTime `json:"primaryFailingSince,omitempty"`
-	// LastFailoverTimestamp and LastFailoverTarget are of the last automatic promotion that was completed.
+	// PrimaryHealthySince is the start of the present primary's last healthy stretch without a break.
+	// +optional
+	PrimaryHealthySince *metav1.MicroTime `json:"primaryHealthySince,omitempty"`
+	// LastFailoverTimestamp, LastFailoverTarget and LastFailoverGeneration are of the last automatic promotion that
+	// was completed. They are kept a second time in annotations of the Cluster.
 	// +optional
 	LastFailoverTimestamp *metav1.Time `json:"lastFailoverTimestamp,omitempty"`
 	// +optional
 	LastFailoverTarget string `json:"lastFailoverTarget,omitempty"`
+	// +optional
+	LastFailoverGeneration int64 `json:"lastFailoverGeneration,omitempty"`
+	// LastFailoverSettled is when that failover had settled (failoverPolicy.primaryStabilityWindow), if a later
+	// break of the primary's health would hide it.
+	// +optional
+	LastFailoverSettled *metav1.Time `json:"lastFailoverSettled,omitempty"`
 	// LastElection tells who was considered for the last automatic promotion, and why not chosen.
 	// +optional
 	LastElection *Election `json:"lastElection,omitempty"`

@@ -227,6 +227,25 @@ type FailoverPolicy struct {
 	// +listType=set
 	// +optional
 	PreferredPrimary []string `json:"preferredPrimary,omitempty"`
+
+	// MinTimeBetweenFailovers is the brake: no automatic failover, and no automatic return to a preferred instance,
+	// until this long after the last failover has settled. Meanwhile the failed primary is waited for. It does not
+	// hold back what people ask for, nor the move away from a Pod that is being stopped or fenced. For example 10m.
+	// Default: unset, no brake.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,6}(\.[0-9]{1,9})?(ms|s|m|h))+$`
+	// +kubebuilder:validation:MaxLength=16
+	// +optional
+	MinTimeBetweenFailovers *metav1.Duration `json:"minTimeBetweenFailovers,omitempty"`
+
+	// PrimaryStabilityWindow is how long a promoted primary must have been healthy without a break for the failover
+	// to count as settled. A primary that was never healthy settles with its promotion. It has no effect without
+	// minTimeBetweenFailovers. For example 2m. Default: unset, settled with the promotion.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,6}(\.[0-9]{1,9})?(ms|s|m|h))+$`
+	// +kubebuilder:validation:MaxLength=16
+	// +optional
+	PrimaryStabilityWindow *metav1.Duration `json:"primaryStabilityWindow,omitempty"`
 }
 
 // Flavor is a kind of server.

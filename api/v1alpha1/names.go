@@ -37,6 +37,12 @@ const (
 	AnnotationSpecHash = "mysql.cnmsql.co/spec-hash"
 	// AnnotationHandoffGTID on the primary Lease is what the last holder had executed when it had become read-only.
 	AnnotationHandoffGTID = "mysql.cnmsql.co/handoff-gtid"
+	// AnnotationLastFailover on the Cluster is when the last automatic promotion was completed (RFC 3339, seconds,
+	// UTC), AnnotationLastFailoverTarget who was promoted, AnnotationLastFailoverGeneration in which generation.
+	// They are the second copy of what the status says; the operator alone writes them.
+	AnnotationLastFailover           = "mysql.cnmsql.co/last-failover"
+	AnnotationLastFailoverTarget     = "mysql.cnmsql.co/last-failover-target"
+	AnnotationLastFailoverGeneration = "mysql.cnmsql.co/last-failover-generation"
 	// AnnotationHandoffAttempt is the transition for which that was recorded.
 	AnnotationHandoffAttempt = "mysql.cnmsql.co/handoff-attempt"
 )

@@ -316,8 +316,16 @@ func (in *ClusterStatus) DeepCopyInto(out *ClusterStatus) {
 		in, out := &in.PrimaryFailingSince, &out.PrimaryFailingSince
 		*out = (*in).DeepCopy()
 	}
+	if in.PrimaryHealthySince != nil {
+		in, out := &in.PrimaryHealthySince, &out.PrimaryHealthySince
+		*out = (*in).DeepCopy()
+	}
 	if in.LastFailoverTimestamp != nil {
 		in, out := &in.LastFailoverTimestamp, &out.LastFailoverTimestamp
+		*out = (*in).DeepCopy()
+	}
+	if in.LastFailoverSettled != nil {
+		in, out := &in.LastFailoverSettled, &out.LastFailoverSettled
 		*out = (*in).DeepCopy()
 	}
 	if in.LastElection != nil {
@@ -503,6 +511,16 @@ func (in *FailoverPolicy) DeepCopyInto(out *FailoverPolicy) {
 		in, out := &in.PreferredPrimary, &out.PreferredPrimary
 		*out = make([]string, len(*in))
 		copy(*out, *in)
+	}
+	if in.MinTimeBetweenFailovers != nil {
+		in, out := &in.MinTimeBetweenFailovers, &out.MinTimeBetweenFailovers
+		*out = new(v1.Duration)
+		**out = **in
+	}
+	if in.PrimaryStabilityWindow != nil {
+		in, out := &in.PrimaryStabilityWindow, &out.PrimaryStabilityWindow
+		*out = new(v1.Duration)
+		**out = **in
 	}
 }
 

@@ -52,6 +52,8 @@ func (r *Reconciler) do(ctx context.Context, c *api.Cluster, a core.Action) erro
 		return r.deletePod(ctx, c, a)
 	case core.LabelPod:
 		return r.labelPod(ctx, c, a)
+	case core.RecordFailover:
+		return r.recordFailover(ctx, c, a)
 	}
 	return fmt.Errorf("there is no action %q", a.Kind)
 }
@@ -120,6 +122,18 @@ func (r *Reconciler) replaced(ctx context.Context, pod *corev1.Pod) bool {
 	live := &corev1.Pod{}
 	err := r.Live.Get(ctx, client.ObjectKeyFromObject(pod), live)
 	return err == nil && live.UID != pod.UID
+}
+
+// recordFailover writes the second copy of the memory of the last failover: all of it in one patch, which fails on any
+// other Cluster of this name.
+func (r *Reconciler) recordFailover(ctx context.Context, c *api.Cluster, a core.Action) error {
+	text, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": c.UID, "annotations": a.Record.Annotations()}})
+	if err != nil {
+		return fmt.Errorf("writing the annotations: %w", err)
+	}
+	there := &api.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name}}
+	err = r.Client.Patch(ctx, there, client.RawPatch(types.MergePatchType, text), client.FieldOwner(Manager))
+	return client.IgnoreNotFound(err)
 }
 
 // labels is the change of the labels alone, whatever else changes the Pod at the same time; the UID in it makes

@@ -51,6 +51,9 @@ func (r *Reconciler) log(ctx context.Context, read *api.Cluster, d core.Decision
 		actions = append(actions, describe(a))
 	}
 	log := ctrl.LoggerFrom(ctx).V(level)
+	for _, line := range d.Logs {
+		log.Info(line.Message, line.Fields...)
+	}
 	log.Info("decided", "rule", d.Rule, "actions", actions, "phase", d.Status.Phase, "reason", d.Status.PhaseReason)
 }
 

@@ -23,7 +23,7 @@ import (
 	"cnmsql.co/operator/instance/protocol"
 )
 
-// +kubebuilder:rbac:groups=mysql.cnmsql.co,resources=clusters,verbs=get;list;watch
+// +kubebuilder:rbac:groups=mysql.cnmsql.co,resources=clusters,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=mysql.cnmsql.co,resources=clusters/status,verbs=patch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch;create
@@ -123,7 +123,7 @@ func (r *Reconciler) carryOut(ctx context.Context, read *api.Cluster, d core.Dec
 	}
 	committed, err := r.commit(ctx, read, d)
 	if err != nil {
-		return errors.Join(firstErr, err)
+		return errors.Join(firstErr, err, r.recordAnyway(ctx, read, d, err))
 	}
 	if committed || len(d.First)+len(d.Actions) > 0 {
 		r.log(ctx, read, d)
@@ -135,6 +135,24 @@ func (r *Reconciler) carryOut(ctx context.Context, read *api.Cluster, d core.Dec
 		r.tell(read, d.Events)
 	}
 	return errors.Join(firstErr, err)
+}
+
+// recordAnyway writes the second copy of the memory of the last failover when the first, in the status, could not be
+// written: it is there for that. A conflict means that it may not be true any more.
+func (r *Reconciler) recordAnyway(ctx context.Context, read *api.Cluster, d core.Decision, commit error) error {
+	if apierrors.IsConflict(commit) || errors.Is(commit, errStale) {
+		return nil
+	}
+	var records []core.Action
+	for _, a := range d.Actions {
+		if a.Kind == core.RecordFailover {
+			records = append(records, a)
+		}
+	}
+	if len(records) == 0 {
+		return nil
+	}
+	return r.act(ctx, read, records, false)
 }
 
 // result says when to look again.

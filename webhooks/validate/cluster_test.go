@@ -82,6 +82,9 @@ func TestClusterThatIsBadIsRefusedWithTheField(t *testing.T) {
 		{"a negative loss", func(c *api.Cluster) {
 			c.Spec.FailoverPolicy = &api.FailoverPolicy{MaxTransactionsBehind: new(int64(-1))}
 		}, "spec.failoverPolicy.maxTransactionsBehind", "no limit"},
+		{"a negative time", func(c *api.Cluster) {
+			c.Spec.FailoverPolicy = &api.FailoverPolicy{PrimaryStabilityWindow: &metav1.Duration{Duration: -1}}
+		}, "spec.failoverPolicy.primaryStabilityWindow", "10m"},
 		{"a node as the preferred primary", func(c *api.Cluster) {
 			c.Spec.FailoverPolicy = &api.FailoverPolicy{PreferredPrimary: []string{"c1-2", "node-a"}}
 		}, "spec.failoverPolicy.preferredPrimary[1]", "c1-1"},

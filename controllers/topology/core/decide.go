@@ -20,7 +20,9 @@ func Decide(s Snapshot) Decision {
 		p.st.Phase, p.st.PhaseReason = api.PhaseDeleting, "its Pods are removed; volumes follow their reclaim policy"
 		return p.d
 	}
+	p.history()
 	p.settle()
+	p.stretch()
 	p.judgeReplicas()
 	for _, r := range PrimaryRules {
 		if r.speak(p) {
@@ -33,6 +35,9 @@ func Decide(s Snapshot) Decision {
 	}
 	p.members()
 	p.routing()
+	if p.record != nil {
+		p.d.Actions = append(p.d.Actions, *p.record)
+	}
 	p.summarise()
 	p.recheck(recordEvery)
 	return p.d
@@ -54,7 +59,7 @@ var PrimaryRules = []Rule{
 	{"the first primary is being made", "Waits until the first instance has initialised its server and claimed the role.", (*pass).bootstrapRunning},
 	{"a switchover is running", "Waits for the handoff and the claim; ends it when it is cancelled, when the target cannot finish, or at its deadline.", (*pass).switchoverRunning},
 	{"a failover is running", "Waits for the claim; elects again when the chosen instance cannot finish.", (*pass).failoverRunning},
-	{"the primary has failed", "After failoverDelay and once its lease is free: reads everybody anew, elects, writes a failover transition. A primary that keeps its lease and does not serve has its Pod stopped.", (*pass).primaryFailed},
+	{"the primary has failed", "After failoverDelay, when failoverPolicy.minTimeBetweenFailovers does not hold it back, and once its lease is free: reads everybody anew, elects, writes a failover transition. A primary that keeps its lease and does not serve has its Pod stopped.", (*pass).primaryFailed},
 	{"the primary cannot be reached", "Nothing: the fault may lie between the operator and the primary. Says so. One that replicas hear and clients cannot reach is asked to hand over.", (*pass).primaryUnreachable},
 	{"the primary is opening", "Waits until the instance that claimed the role is writable; a switchover that is asked for waits with it.", (*pass).primaryOpening},
 	{"the primary's Pod is being stopped", "Moves the role to the best replica before the Pod ends.", (*pass).primaryGoing},
@@ -72,6 +77,11 @@ type pass struct {
 
 	// say is what the rule about the primary wants to be known.
 	say outcome
+	// last is the last automatic promotion; nil when there was none. unreadable is why it is not known.
+	last       *FailoverRecord
+	unreadable string
+	// record writes its second copy.
+	record *Action
 	// note is what there is to say of a healthy primary.
 	note string
 	// disrupted tells that this pass already takes something away; at most one such action is done.
@@ -156,9 +166,10 @@ func (p *pass) settle() {
 		return
 	}
 	p.st.Failback = nil
-	if t.Kind == api.TransitionFailover {
-		now := metav1.NewTime(p.s.Now)
-		p.st.LastFailoverTimestamp, p.st.LastFailoverTarget = &now, t.To
+	p.endStretch(p.s.Now)
+	if counts(t) {
+		p.last, p.unreadable = &FailoverRecord{At: p.s.Now.UTC().Truncate(time.Second), Target: t.To, Generation: t.Generation}, ""
+		p.keepHistory()
 	}
 	if p.st.PrimaryFailingSince != nil {
 		// That was of the former primary; this one has only just claimed the role.

@@ -19,6 +19,8 @@ type Decision struct {
 	// Actions are carried out in order; the first that fails ends the pass.
 	Actions []Action
 	Events  []Event
+	// Logs are lines of the log whose message is a contract.
+	Logs []Log
 	// Recheck is when to look again although nothing happened; zero for never.
 	Recheck time.Duration
 }
@@ -32,6 +34,8 @@ const (
 	CreatePod     ActionKind = "create Pod"
 	DeletePod     ActionKind = "delete Pod"
 	LabelPod      ActionKind = "label Pod"
+	// RecordFailover rests on the status as it is stored, and is done also when it cannot be written anew.
+	RecordFailover ActionKind = "record failover"
 )
 
 // Action is one thing to do. It may be repeated.
@@ -43,8 +47,17 @@ type Action struct {
 	// Role and Routable are what LabelPod sets; an empty role removes the label.
 	Role     string
 	Routable bool
+	// Record is what RecordFailover writes into the Cluster's annotations; nil removes it.
+	Record *FailoverRecord
 	// Why is for the log.
 	Why string
+}
+
+// Log is a line of the log.
+type Log struct {
+	Message string
+	// Fields are names and values in turn.
+	Fields []any
 }
 
 // Event is something that happened, for people.

@@ -171,6 +171,11 @@ func (p *pass) relieve(i *Instance) {
 		p.say.message += "; its lease is not renewed, so it cannot be asked to hand over: if it does not come back, delete its Pod"
 		return
 	}
+	if h := p.brake(); h.back() {
+		p.say.message += "; moving it away is " + h.String()
+		p.recheck(max(h.left, time.Second))
+		return
+	}
 	if to := p.bestReplica(); to != "" {
 		p.start(api.TransitionSwitchover, api.CauseUnreachable, to, "no client reaches the primary")
 		p.warn(api.EventSwitchoverStarted, "the primary moves from %s to %s, because no client reaches it", i.Name, to)
@@ -213,13 +218,10 @@ func (p *pass) primaryOpening() bool {
 }
 
 // failureReasons are what the status says while a failed primary is not yet replaced.
-var failureReasons = []string{api.ReasonPrimaryFailed, api.ReasonLeaseHeld, api.ReasonNoSafeCandidate, api.ReasonWitnessesMissing}
+var failureReasons = []string{api.ReasonPrimaryFailed, api.ReasonLeaseHeld, api.ReasonNoSafeCandidate, api.ReasonWitnessesMissing, api.ReasonFailoverBraked, api.ReasonHistoryUnreadable}
 
 // primaryHealthy is the steady state.
 func (p *pass) primaryHealthy() bool {
-	if p.st.PrimaryFailingSince != nil {
-		p.st.PrimaryFailingSince = nil
-	}
 	if slices.ContainsFunc(failureReasons, p.said) {
 		p.event(api.EventPrimaryRecovered, "the primary %s is writable", p.st.CurrentPrimary)
 	}

@@ -176,7 +176,7 @@ func TestLostVolume(t *testing.T) {
 		t.Errorf("transition %+v", d.Status.PrimaryTransition)
 	}
 	w.then(d).claimed().opened()
-	does(t, Decide(w.Snapshot), `label Pod c1-2 "primary" true`, "create volumes c1-1", "create Pod c1-1")
+	does(t, Decide(w.Snapshot), `label Pod c1-2 "primary" true`, "create volumes c1-1", "create Pod c1-1", "record failover c1")
 }
 
 func TestPodThatCannotComeToAnythingIsMadeAgainOneAtATime(t *testing.T) {
@@ -257,5 +257,5 @@ func TestNoTwoPodsCarryThePrimarysLabelAtAnyMoment(t *testing.T) {
 	w.i(1).Pod.Role, w.i(1).Pod.Routable = api.RolePrimary, true
 	w.claimed().opened()
 	d := Decide(w.Snapshot)
-	does(t, d, `label Pod c1-1 "" false`, `label Pod c1-2 "primary" true`)
+	does(t, d, `label Pod c1-1 "" false`, `label Pod c1-2 "primary" true`, "record failover c1")
 }

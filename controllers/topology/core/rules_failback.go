@@ -56,6 +56,9 @@ func (p *pass) preferredFit() string {
 
 // failbackWaits says what a return waits for, and for how long if that is known.
 func (p *pass) failbackWaits(to string) (why string, left time.Duration) {
+	if h := p.brake(); h.back() {
+		return "its time, " + h.String(), h.left
+	}
 	if len(p.st.InstanceNames) < int(p.c.Spec.Instances) {
 		return "all instances to be made", 0
 	}

@@ -31,6 +31,10 @@ func (p *pass) primaryFailed() bool {
 		p.recheck(left)
 		return true
 	}
+	if p.braked(v.why) {
+		p.fencePrimary(v.why)
+		return true
+	}
 	if !p.s.Lease.Free() {
 		p.outcome(api.PhaseFailingOver, api.ReasonLeaseHeld, "the primary %s has failed (%s); waiting until its lease is released or expired", p.st.CurrentPrimary, v.why)
 		p.recheck(p.s.Lease.Remaining())

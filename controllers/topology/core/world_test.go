@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -205,10 +206,28 @@ func (w *world) opened() *world {
 	return w
 }
 
+// annotate sets annotations of the Cluster, and removes those without a value.
+func (w *world) annotate(values map[string]*string) {
+	next := maps.Clone(w.Cluster.Annotations)
+	if next == nil {
+		next = map[string]string{}
+	}
+	for key, value := range values {
+		if delete(next, key); value != nil {
+			next[key] = *value
+		}
+	}
+	w.Cluster.Annotations = next
+}
+
 // then applies a decision's status and its actions to the world.
 func (w *world) then(d Decision) *world {
 	d.Status.DeepCopyInto(&w.Cluster.Status)
 	for _, a := range slices.Concat(d.First, d.Actions) {
+		if a.Kind == RecordFailover {
+			w.annotate(a.Record.Annotations())
+			continue
+		}
 		i := w.instance(a.Instance)
 		if i == nil {
 			ordinal, _ := w.Cluster.InstanceOrdinal(a.Instance)
