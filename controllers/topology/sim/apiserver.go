@@ -115,6 +115,7 @@ func (a *apiServer) putLease(next leaseObject, read int) (*leaseObject, bool) {
 		return nil, false
 	}
 	next.version = a.next()
+	a.w.leaseWritten(a.lease, &next)
 	a.lease = &next
 	for _, i := range a.w.inst {
 		m := i.mgr

@@ -15,6 +15,7 @@ const (
 	KillServer      FaultKind = "mysqld is killed"
 	KillContainer   FaultKind = "the container is killed"
 	CrashMachine    FaultKind = "the machine crashes"
+	LoseMachine     FaultKind = "the machine is lost for good"
 	PauseServer     FaultKind = "mysqld is paused"
 	PauseManager    FaultKind = "the manager is paused"
 	PauseWatchdog   FaultKind = "the watchdog is paused"
@@ -36,17 +37,21 @@ const (
 	SlowOperator    FaultKind = "the operator's requests are late"
 	LossyInstance   FaultKind = "answers to an instance are lost"
 	LossyOperator   FaultKind = "answers to the operator are lost"
+	SlowApplier     FaultKind = "an instance applies slowly"
+	SlowReceiver    FaultKind = "an instance receives late"
+	TearDisk        FaultKind = "the machine crashes and its disk lost what it had confirmed"
 	DeletePod       FaultKind = "a person deletes a Pod"
 	AskSwitchover   FaultKind = "a person asks for a switchover"
 	CancelAsked     FaultKind = "a person cancels the switchover"
 	MoveClock       FaultKind = "the date of a machine is set"
 )
 
-// Kinds are all of them.
+// Kinds are all that must do no harm in any combination. TearDisk is not among them: alone it does none, because
+// the replicas tell the server what it lost; together with the loss of these it may.
 var Kinds = []FaultKind{
-	KillServer, KillContainer, CrashMachine, PauseServer, PauseManager, PauseWatchdog, PauseMachine,
+	KillServer, KillContainer, CrashMachine, LoseMachine, PauseServer, PauseManager, PauseWatchdog, PauseMachine,
 	CutInstances, CutOneWay, CutOperator, CutFromOperator, CutAPI, CutFromAPI, Isolate, APIOutage, CutOperatorAPI,
-	KillOperator, PauseOperator, StaleInstance, StaleOperator, SlowInstance, SlowOperator, LossyInstance, LossyOperator,
+	KillOperator, PauseOperator, StaleInstance, StaleOperator, SlowInstance, SlowOperator, LossyInstance, LossyOperator, SlowApplier, SlowReceiver,
 	DeletePod, AskSwitchover, CancelAsked, MoveClock,
 }
 
@@ -80,7 +85,12 @@ func (w *World) strike(f Fault) (repair func()) {
 			i.containerDied(0)
 		}
 	case CrashMachine:
-		return w.crashMachine(f.A)
+		return w.crashMachine(f.A, 0)
+	case TearDisk:
+		return w.crashMachine(f.A, 3)
+	case LoseMachine:
+		w.crashMachine(f.A, 0)
+		w.nodes[f.A].lost = true
 	case PauseServer:
 		return w.pause(f.A, i.srv.p)
 	case PauseManager:
@@ -131,16 +141,16 @@ func (w *World) ask(f Fault) {
 
 // crashMachine ends everything on a machine. Of the binary log only what nobody was sent may be lost: it is
 // on disk before it is sent.
-func (w *World) crashMachine(n int) func() {
+func (w *World) crashMachine(n, torn int) func() {
 	i := w.inst[n]
 	if w.nodes[n].down {
 		return nil
 	}
-	lost := 0
+	lost, node := torn, &w.nodes[n]
 	for lost < i.srv.waiting && w.chance(50) && !w.sent(n, i.srv.log[len(i.srv.log)-1-lost].id) {
 		lost++
 	}
-	w.nodes[n].down, w.nodes[n].paused = true, false
+	node.down, node.paused = true, false
 	i.srv.crash(lost)
 	i.mgr.p.kill()
 	i.watchdog.kill()
@@ -149,15 +159,14 @@ func (w *World) crashMachine(n int) func() {
 	w.op.streamLost(n)
 	w.gone(n)
 	return func() {
-		w.nodes[n].down = false
-		i.kubelet.start()
-		w.say(name(n), "the machine starts")
-		if i.stopping {
-			w.after(i.kubelet, time.Second, i.ended)
+		if node.lost {
 			return
 		}
-		w.after(i.kubelet, w.between(time.Second, 5*time.Second), i.startContainer)
-		w.after(i.kubelet, w.between(time.Second, 3*time.Second), i.list)
+		node.down = false
+		i.kubelet.start()
+		w.say(name(n), "the machine starts")
+		i.stopping = false
+		w.after(i.kubelet, w.between(time.Second, 5*time.Second), i.list)
 	}
 }
 
@@ -316,6 +325,14 @@ func (w *World) strikeNetwork(f Fault) func() {
 	case LossyInstance:
 		w.net.lossy[a] = 50
 		return func() { w.net.lossy[a] = 0 }
+	case SlowApplier:
+		s := w.inst[a].srv
+		s.lateApply = 3 * time.Second
+		return func() { s.lateApply = 0 }
+	case SlowReceiver:
+		s := w.inst[a].srv
+		s.lateReceive = 2 * time.Second
+		return func() { s.lateReceive = 0 }
 	case LossyOperator:
 		w.net.lossy[op] = 50
 		return func() { w.net.lossy[op] = 0 }

@@ -54,7 +54,11 @@ func (i *instance) arm(by time.Duration, due bool) {
 
 // bark kills the server if the deadline has passed.
 func (i *instance) bark() {
-	if i.armed && !i.w.rules.NoWatchdog && i.srv.p.alive && i.w.now(i.watchdog) >= i.killAt {
+	switch {
+	case !i.armed || i.w.rules.NoWatchdog || !i.srv.p.alive:
+	case i.w.now(i.watchdog) < i.killAt:
+		i.arm(i.killAt, true)
+	default:
 		i.w.say(name(i.n), "the watchdog kills mysqld: the manager's deadline has passed")
 		i.armed = false
 		i.mgr.killServer()
@@ -218,6 +222,8 @@ func (i *instance) sawPod(pod *podObject) {
 		}
 		i.uid, i.stopping = pod.uid, false
 		i.w.after(i.kubelet, i.w.between(300*time.Millisecond, 2*time.Second), i.startContainer)
+	case pod.uid == i.uid && !i.mgr.p.alive:
+		i.startContainer()
 	}
 }
 

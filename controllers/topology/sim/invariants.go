@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	api "cnmsql.co/operator/api/v1alpha1"
@@ -45,6 +46,23 @@ func (w *World) check() {
 	}
 	if writer >= 0 && w.api.cluster.c.Status.CurrentPrimary != name(writer) {
 		w.violate("I1", "%s accepts writes while %s is the current primary in generation %d", name(writer), w.api.cluster.c.Status.CurrentPrimary, w.api.cluster.c.Status.CurrentPrimaryGeneration)
+	}
+}
+
+// leaseWritten looks at each write of the Lease.
+//
+// I1: the lease goes to nobody while the server of its last holder accepts writes.
+func (w *World) leaseWritten(before, after *leaseObject) {
+	if before.holder == after.holder {
+		return
+	}
+	w.say("lease", "is now held by %q", after.holder)
+	n := ordinal(api.HolderInstance(before.holder))
+	if n < 0 || n == ordinal(api.HolderInstance(after.holder)) {
+		return
+	}
+	if w.inst[n].srv.accepting() && !w.waking(n) {
+		w.violate("I1", "%s lost the lease to %q and accepts writes", name(n), after.holder)
 	}
 }
 
@@ -94,6 +112,10 @@ func (w *World) clusterWritten(before, after *api.Cluster, who string) {
 	}
 	n := ordinal(b.CurrentPrimary)
 	held := w.inst[n].srv.contents()
+	if w.cfg.SemiSync > 0 && w.warned(b) {
+		// It went on without witnesses and said so.
+		w.led.acked = w.led.acked.and(&held)
+	}
 	if w.cfg.SemiSync > 0 {
 		if lost := w.led.acked.minus(&held); !lost.empty() {
 			w.violate("I2", "%s was promoted in generation %d without %d acknowledged transactions: %v", name(n), b.CurrentPrimaryGeneration, lost.count(), lost.list())
@@ -163,6 +185,13 @@ func (w *World) podWritten(n int, before, after *podObject) {
 	}
 }
 
+// warned tells that the election of the transition that has just been completed says what may be lost.
+func (w *World) warned(st *api.ClusterStatus) bool {
+	t := st.PrimaryTransition
+	return w.cfg.Preferred && t != nil && t.Kind == api.TransitionFailover && st.LastElection != nil &&
+		strings.Contains(st.LastElection.Verdict, "an acknowledged commit may exist only there")
+}
+
 func (c *content) list() []txn {
 	var all []txn
 	for t := range maxTxns {
@@ -200,12 +229,23 @@ func (w *World) lacks() string {
 	return ""
 }
 
+// lost counts the machines that do not come back.
+func (w *World) lost() int {
+	n := 0
+	for i := range w.inst {
+		if w.nodes[i].lost {
+			n++
+		}
+	}
+	return n
+}
+
 // clean counts the replicas that hold nothing errant.
 func (w *World) clean(primary int) int {
 	n := 0
 	for i := range w.inst {
 		held := w.inst[i].srv.contents()
-		if errant := held.minus(&w.led.lineage); i != primary && errant.empty() {
+		if errant := held.minus(&w.led.lineage); i != primary && errant.empty() && !w.nodes[i].lost {
 			n++
 		}
 	}
@@ -213,9 +253,16 @@ func (w *World) clean(primary int) int {
 }
 
 // excused tells that nobody may be promoted and nobody may resume, so that a person has to decide: every
-// instance lacks something that was acknowledged or holds something that no primary had.
+// instance that is left lacks something that was acknowledged or holds something that no primary had; or the
+// primary is lost together with as many others as acknowledge a commit, and durability is required.
 func (w *World) excused() bool {
-	for _, i := range w.inst {
+	if w.nodes[w.primaryNow()].lost && w.cfg.SemiSync > 0 && !w.cfg.Preferred && w.lost() > w.cfg.SemiSync {
+		return true
+	}
+	for n, i := range w.inst {
+		if w.nodes[n].lost {
+			continue
+		}
 		held := i.srv.contents()
 		lost, errant := w.led.acked.minus(&held), held.minus(&w.led.lineage)
 		if errant.empty() && (lost.empty() || w.cfg.SemiSync == 0) {

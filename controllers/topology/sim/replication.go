@@ -102,7 +102,11 @@ func (s *server) kick() {
 // receive takes everything that the source has and this server has not, as its log has it when it arrives.
 func (s *server) receive() {
 	w, connection := s.w, s.connected
-	w.after(s.p, w.hop(), func() {
+	late := w.hop()
+	if s.lateReceive > 0 {
+		late = w.between(0, s.lateReceive)
+	}
+	w.after(s.p, late, func() {
 		source := w.inst[s.source].srv
 		if s.connected != connection || connection == 0 || !w.flowing(s.n, s.source) {
 			return
@@ -146,8 +150,8 @@ func (s *server) apply() {
 	}
 	s.applying = true
 	late := s.w.between(time.Millisecond, 10*time.Millisecond)
-	if s.w.chance(3) {
-		late = s.w.between(100*time.Millisecond, 3*time.Second)
+	if s.lateApply > 0 || s.w.chance(3) {
+		late = s.w.between(100*time.Millisecond, max(s.lateApply, time.Second))
 	}
 	s.w.after(s.p, late, func() {
 		s.applying = false

@@ -120,7 +120,10 @@ func clock(d time.Duration) string {
 }
 
 // Random is the plan that belongs to a seed.
-func Random(seed uint64, rules *Rules) Plan {
+func Random(seed uint64, rules *Rules) Plan { return RandomOf(seed, rules, Kinds) }
+
+// RandomOf is a plan with faults of these kinds only.
+func RandomOf(seed uint64, rules *Rules, kinds []FaultKind) Plan {
 	r := rand.New(rand.NewPCG(seed, 2)) // #nosec G404 -- chance is to be repeatable
 	cfg := Config{Instances: 3, SemiSync: 1, Rules: rules}
 	switch r.IntN(10) {
@@ -137,6 +140,7 @@ func Random(seed uint64, rules *Rules) Plan {
 	case x == 1 && cfg.Instances > 3:
 		cfg.SemiSync = 2
 	}
+	cfg.Preferred = r.IntN(4) == 0
 	if r.IntN(2) == 0 {
 		cfg.Drift = 50_000
 	}
@@ -144,8 +148,15 @@ func Random(seed uint64, rules *Rules) Plan {
 		cfg.FailoverDelay = 2
 	}
 	p := Plan{Config: cfg, Seed: seed}
+	// Faults come in clusters: each is more likely to matter while another one is being dealt with.
+	centre := 500*time.Millisecond + time.Duration(r.Int64N(int64(7*time.Second)))
 	for range 1 + r.IntN(5) {
-		f := Fault{Kind: Kinds[r.IntN(len(Kinds))], At: time.Second + time.Duration(r.Int64N(int64(20*time.Second))), A: r.IntN(cfg.Instances), B: r.IntN(cfg.Instances)}
+		f := Fault{Kind: kinds[r.IntN(len(kinds))], At: centre, A: r.IntN(cfg.Instances), B: r.IntN(cfg.Instances)}
+		if r.IntN(3) == 0 {
+			f.At += time.Duration(r.Int64N(int64(20 * time.Second)))
+		} else {
+			f.At += time.Duration(r.Int64N(int64(2 * time.Second)))
+		}
 		if r.IntN(2) == 0 {
 			f.A = 0
 		}

@@ -46,6 +46,8 @@ type server struct {
 	heard    time.Duration
 	acked    [MaxInstances]int
 	applying bool
+	// lateApply and lateReceive are how late an applier and a receiver may be that are slow.
+	lateApply, lateReceive time.Duration
 
 	// ever is all content that was in this log at any time.
 	ever content

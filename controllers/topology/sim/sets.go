@@ -33,10 +33,13 @@ func (c *content) minus(d *content) content {
 	return out
 }
 
-func (c *content) union(d *content) {
+// and is what both have.
+func (c *content) and(d *content) content {
+	var out content
 	for n := range c {
-		c[n] |= d[n]
+		out[n] = c[n] & d[n]
 	}
+	return out
 }
 
 func (c *content) empty() bool { return *c == content{} }

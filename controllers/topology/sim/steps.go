@@ -99,9 +99,6 @@ func (m *manager) follow(d role.Decision, done func(bool)) {
 	m.statement(stepTimeout, func() bool {
 		held := s.held()
 		s.stopReceiver()
-		if m.w.rules.DropRelayLog {
-			s.relay, held = nil, s.executed()
-		}
 		fits := known.Contains(m.w.sets.of(held))
 		moved = fits && s.follow(source, held)
 		return true

@@ -13,6 +13,8 @@ type Config struct {
 	Instances int
 	// SemiSync makes commits wait for that many acknowledgements; 0 is asynchronous replication.
 	SemiSync int
+	// Preferred goes on with a failover that may lose an acknowledged commit, and says so.
+	Preferred bool
 	// Drift is by how much the rate of a machine's clock may differ from that of the world, in parts per million.
 	Drift int
 	// FailoverDelay is spec.failoverDelay, in seconds.
@@ -57,6 +59,8 @@ type node struct {
 	// awake is when it last went on after a pause, until when its processes have the time to notice.
 	awake time.Duration
 	down  bool
+	// lost tells that it never comes back.
+	lost bool
 	// paused tells that the machine stands still: its clock goes on.
 	paused bool
 }
@@ -68,7 +72,7 @@ func (n *node) local(t time.Duration) time.Duration {
 
 // real is how long the world waits until d has passed on this machine.
 func (n *node) real(d time.Duration) time.Duration {
-	return d - time.Duration(int64(d)/1_000_000*n.ppm)
+	return time.Duration(int64(d)*1_000_000/(1_000_000+n.ppm) + 1)
 }
 
 // now is the monotonic clock of a process's machine.
@@ -155,7 +159,10 @@ func specOf(cfg Config) *api.Cluster {
 	c.Spec.MaxSwitchoverDelay = 20
 	if cfg.SemiSync > 0 {
 		c.Spec.MinSyncReplicas = int32(cfg.SemiSync) // #nosec G115 -- at most five
-		c.Spec.MySQL.SemiSync = &api.SemiSyncConfiguration{Enabled: true}
+		c.Spec.MySQL.SemiSync = &api.SemiSyncConfiguration{Enabled: true, DataDurability: api.DurabilityRequired}
+		if cfg.Preferred {
+			c.Spec.MySQL.SemiSync.DataDurability = api.DurabilityPreferred
+		}
 	}
 	c.Default()
 	return c

@@ -22,19 +22,19 @@ func main() {
 	stop := flag.Int("stop", 10, "stop after so many violations")
 	mutant := flag.String("mutant", "", "run with this guard removed")
 	flag.Parse()
-	rules := sim.Shipped()
+	plan := func(seed uint64) sim.Plan { return sim.Random(seed, nil) }
 	if *mutant != "" {
 		m, ok := sim.FindMutant(*mutant)
 		if !ok {
 			fmt.Fprintln(os.Stderr, "there is no mutant", *mutant)
 			os.Exit(2)
 		}
-		rules = m.Rules()
+		plan = m.Plan
 	}
 	if *replay {
-		os.Exit(tell(os.Stdout, sim.Random(*seed, rules)))
+		os.Exit(tell(os.Stdout, plan(*seed)))
 	}
-	w := &walk{rules: rules, next: *seed, last: *seed + uint64(max(*schedules, 0)), until: time.Now().Add(*duration), stop: *stop} // #nosec G115 -- not negative
+	w := &walk{plan: plan, next: *seed, last: *seed + uint64(max(*schedules, 0)), until: time.Now().Add(*duration), stop: *stop} // #nosec G115 -- not negative
 	os.Exit(w.run(os.Stdout, *workers))
 }
 
@@ -56,7 +56,7 @@ func tell(out io.Writer, p sim.Plan) int {
 
 // walk is one series of schedules.
 type walk struct {
-	rules *sim.Rules
+	plan  func(seed uint64) sim.Plan
 	until time.Time
 	stop  int
 
@@ -92,7 +92,7 @@ func (w *walk) work(out io.Writer) {
 		if done {
 			return
 		}
-		p := sim.Random(seed, w.rules)
+		p := w.plan(seed)
 		r := sim.Run(p, sets, nil)
 		w.mu.Lock()
 		w.total.Add(p, r)

@@ -1,0 +1,103 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// schedules is how many random ones each test of many runs.
+const schedules = 300
+
+func TestRandomSchedulesViolateNothing(t *testing.T) {
+	sets := &Sets{}
+	for seed := range uint64(schedules) {
+		p := Random(seed, nil)
+		if r := Run(p, sets, nil); r.Violation != nil {
+			story, _ := Tell(Shrink(p))
+			t.Fatalf("seed %d: %s\n%s", seed, r.Violation, story)
+		}
+	}
+}
+
+func TestAPlanAlwaysRunsTheSameWay(t *testing.T) {
+	for seed := range uint64(20) {
+		a, _ := Tell(Random(seed, nil))
+		b, _ := Tell(Random(seed, nil))
+		if a != b {
+			t.Fatalf("seed %d told two stories:\n%s\n\n%s", seed, a, b)
+		}
+	}
+}
+
+// Breadth first: no fault, then every single fault on every instance at every moment of a grid that is finer than
+// each of the shipped periods.
+func TestEverySingleFaultAtEveryMomentViolatesNothing(t *testing.T) {
+	sets := &Sets{}
+	n := 0
+	for _, cfg := range []Config{{Instances: 2, SemiSync: 1}, {Instances: 3, SemiSync: 1}} {
+		if r := Run(Plan{Config: cfg}, sets, nil); r.Violation != nil {
+			t.Fatalf("without any fault: %s", r.Violation)
+		}
+		for _, kind := range append(slices.Clone(Kinds), TearDisk) {
+			for a := range cfg.Instances {
+				for _, length := range []time.Duration{time.Second, 25 * time.Second} {
+					for at := 500 * time.Millisecond; at <= 5500*time.Millisecond; at += step {
+						p := Plan{Config: cfg, Seed: 1, Faults: []Fault{{Kind: kind, A: a, B: a + 1, At: at, For: length}}}
+						n++
+						if r := Run(p, sets, nil); r.Violation != nil {
+							story, _ := Tell(p)
+							t.Fatalf("%s: %s\n%s", p.Faults[0], r.Violation, story)
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d schedules", n)
+}
+
+// step is the grid of moments.
+const step = 1250 * time.Millisecond
+
+func TestEveryMutantIsFound(t *testing.T) {
+	for _, m := range Mutants {
+		t.Run(m.Name, func(t *testing.T) {
+			sets := &Sets{}
+			for seed := range uint64(killWithin) {
+				p := m.Plan(seed)
+				if r := Run(p, sets, nil); r.Violation != nil {
+					t.Logf("found in schedule %d: %s", seed+1, r.Violation)
+					return
+				}
+			}
+			t.Errorf("%d schedules did not find that the guard is missing: %s", killWithin, m.Name)
+		})
+	}
+}
+
+// killWithin is in how many schedules each mutant must be found.
+const killWithin = 5000
+
+func TestAStoryIsNumberedAndNamesTimeAndActor(t *testing.T) {
+	story, r := Tell(Plan{Config: Config{Instances: 3, SemiSync: 1}, Seed: 7, Faults: []Fault{{Kind: KillServer, At: time.Second}}})
+	if r.Violation != nil {
+		t.Fatal(r.Violation)
+	}
+	var number int
+	var at float64
+	var who string
+	lines := 0
+	for line := range strings.Lines(story) {
+		if n, _ := fmt.Sscanf(line, "%d %fs %s", &number, &at, &who); n == 3 {
+			if lines++; number != lines {
+				t.Fatalf("line %d has the number %d: %s", lines, number, line)
+			}
+		}
+	}
+	if lines < 20 {
+		t.Errorf("only %d lines:\n%s", lines, story)
+	}
+}
