@@ -160,7 +160,7 @@ const (
 )
 
 // TransitionCause says what led to a change of primary.
-// +kubebuilder:validation:Enum=bootstrap;asked;failed;unreachable;stopping;preferred
+// +kubebuilder:validation:Enum=bootstrap;asked;failed;unreachable;stopping;preferred;acceptedLoss;statusLost
 type TransitionCause string
 
 // The causes of a transition.
@@ -177,6 +177,10 @@ const (
 	CauseStopping TransitionCause = "stopping"
 	// CausePreferred: a more preferred instance is fit (failoverPolicy.preferredPrimary).
 	CausePreferred TransitionCause = "preferred"
+	// CauseAcceptedLoss: a person accepted a stated loss (the annotation mysql.cnmsql.co/accept-loss).
+	CauseAcceptedLoss TransitionCause = "acceptedLoss"
+	// CauseStatusLost: the status named no primary any more, and the instances showed who is to be it.
+	CauseStatusLost TransitionCause = "statusLost"
 )
 
 // PrimaryTransition is one change of primary. Instances act on it, never on a raw targetPrimary.

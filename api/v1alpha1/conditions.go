@@ -79,6 +79,8 @@ const (
 	EventFailoverStarted       = "FailoverStarted"
 	EventFailoverBlocked       = "FailoverBlocked"
 	EventHistoryDropped        = "FailoverHistoryDropped"
+	EventLossAccepted          = "LossAccepted"
+	EventAcceptLossRefused     = "AcceptLossRefused"
 	EventPromoted              = "Promoted"
 	EventPrimaryFailing        = "PrimaryFailing"
 	EventPrimaryRecovered      = "PrimaryRecovered"

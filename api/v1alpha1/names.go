@@ -43,6 +43,10 @@ const (
 	AnnotationLastFailover           = "mysql.cnmsql.co/last-failover"
 	AnnotationLastFailoverTarget     = "mysql.cnmsql.co/last-failover-target"
 	AnnotationLastFailoverGeneration = "mysql.cnmsql.co/last-failover-generation"
+	// AnnotationAcceptLoss on the Cluster is a person's decision where no instance may be promoted safely:
+	// "<instance>=<GTID set>" promotes that instance if no more than those transactions are lost by it. The operator
+	// removes it once it was followed or refused.
+	AnnotationAcceptLoss = "mysql.cnmsql.co/accept-loss"
 	// AnnotationHandoffAttempt is the transition for which that was recorded.
 	AnnotationHandoffAttempt = "mysql.cnmsql.co/handoff-attempt"
 )

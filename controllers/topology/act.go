@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -54,6 +55,8 @@ func (r *Reconciler) do(ctx context.Context, c *api.Cluster, a core.Action) erro
 		return r.labelPod(ctx, c, a)
 	case core.RecordFailover:
 		return r.recordFailover(ctx, c, a)
+	case core.ClearAcceptLoss:
+		return r.clearAcceptLoss(ctx, c, a)
 	}
 	return fmt.Errorf("there is no action %q", a.Kind)
 }
@@ -134,6 +137,25 @@ func (r *Reconciler) recordFailover(ctx context.Context, c *api.Cluster, a core.
 	there := &api.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name}}
 	err = r.Client.Patch(ctx, there, client.RawPatch(types.MergePatchType, text), client.FieldOwner(Manager))
 	return client.IgnoreNotFound(err)
+}
+
+// clearAcceptLoss removes the annotation that was answered. Another one, written meanwhile, stays.
+func (r *Reconciler) clearAcceptLoss(ctx context.Context, c *api.Cluster, a core.Action) error {
+	path := "/metadata/annotations/" + strings.ReplaceAll(api.AnnotationAcceptLoss, "/", "~1")
+	text, err := json.Marshal([]map[string]any{
+		{"op": "test", "path": "/metadata/uid", "value": c.UID},
+		{"op": "test", "path": path, "value": a.Value},
+		{"op": "remove", "path": path},
+	})
+	if err != nil {
+		return fmt.Errorf("removing the annotation: %w", err)
+	}
+	there := &api.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name}}
+	err = r.Client.Patch(ctx, there, client.RawPatch(types.JSONPatchType, text), client.FieldOwner(Manager))
+	if apierrors.IsNotFound(err) || apierrors.IsInvalid(err) {
+		return fmt.Errorf("%w: %w", errStale, err)
+	}
+	return err
 }
 
 // labels is the change of the labels alone, whatever else changes the Pod at the same time; the UID in it makes

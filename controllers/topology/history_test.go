@@ -81,3 +81,22 @@ func TestTheSecondCopyOfTheHistoryIsWrittenAlsoWhenTheFirstCannotBe(t *testing.T
 	b.must()
 	b.wrote()
 }
+
+func TestAnAcceptedLossIsRemovedOnlyIfItIsTheOneThatWasAnswered(t *testing.T) {
+	for _, tc := range []struct {
+		there, answered string
+		stays           bool
+	}{{"c1-2=", "c1-2=", false}, {"c1-3=", "c1-2=", true}} {
+		c := aCluster()
+		c.Annotations = map[string]string{api.AnnotationAcceptLoss: tc.there, "mine": "stays"}
+		b := newBench(t, c)
+		b.does("", core.Action{Kind: core.ClearAcceptLoss, Instance: "c1", Value: tc.answered})
+		if _, err := b.reconcile(); (err != nil) && !tc.stays {
+			t.Error(err)
+		}
+		got := b.annotations()
+		if _, there := got[api.AnnotationAcceptLoss]; there != tc.stays || got["mine"] != "stays" {
+			t.Errorf("%q answered, of %q there is %v", tc.answered, tc.there, got)
+		}
+	}
+}

@@ -35,8 +35,10 @@ func Decide(s Snapshot) Decision {
 	}
 	p.members()
 	p.routing()
-	if p.record != nil {
-		p.d.Actions = append(p.d.Actions, *p.record)
+	for _, a := range []*Action{p.record, p.clear} {
+		if a != nil {
+			p.d.Actions = append(p.d.Actions, *a)
+		}
 	}
 	p.summarise()
 	p.recheck(recordEvery)
@@ -57,6 +59,7 @@ var PrimaryRules = []Rule{
 	{"the status was lost", "Blocked: volumes exist that the status knows nothing of, so no empty primary is made.", (*pass).statusLost},
 	{"no primary yet", "The first instance is named and a bootstrap transition to it is written.", (*pass).noPrimaryYet},
 	{"the first primary is being made", "Waits until the first instance has initialised its server and claimed the role.", (*pass).bootstrapRunning},
+	{"a loss was accepted", "A person named an instance and a loss (mysql.cnmsql.co/accept-loss). Once the primary has failed and its lease is free, and nobody who answers shows that more would be lost: writes a failover transition to that instance, and marks who holds more as diverged. Removes the annotation, followed or refused.", (*pass).lossAccepted},
 	{"a switchover is running", "Waits for the handoff and the claim; ends it when it is cancelled, when the target cannot finish, or at its deadline.", (*pass).switchoverRunning},
 	{"a failover is running", "Waits for the claim; elects again when the chosen instance cannot finish.", (*pass).failoverRunning},
 	{"the primary has failed", "After failoverDelay, when failoverPolicy.minTimeBetweenFailovers does not hold it back, and once its lease is free: reads everybody anew, elects, writes a failover transition. A primary that keeps its lease and does not serve has its Pod stopped.", (*pass).primaryFailed},
@@ -82,6 +85,8 @@ type pass struct {
 	unreadable string
 	// record writes its second copy.
 	record *Action
+	// clear removes an annotation that was answered.
+	clear *Action
 	// note is what there is to say of a healthy primary.
 	note string
 	// disrupted tells that this pass already takes something away; at most one such action is done.

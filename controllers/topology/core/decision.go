@@ -36,6 +36,8 @@ const (
 	LabelPod      ActionKind = "label Pod"
 	// RecordFailover rests on the status as it is stored, and is done also when it cannot be written anew.
 	RecordFailover ActionKind = "record failover"
+	// ClearAcceptLoss removes the annotation by which a person accepted a loss, if it is still the one that was read.
+	ClearAcceptLoss ActionKind = "clear accept-loss"
 )
 
 // Action is one thing to do. It may be repeated.
@@ -49,6 +51,8 @@ type Action struct {
 	Routable bool
 	// Record is what RecordFailover writes into the Cluster's annotations; nil removes it.
 	Record *FailoverRecord
+	// Value is what ClearAcceptLoss removes.
+	Value string
 	// Why is for the log.
 	Why string
 }

@@ -55,6 +55,10 @@ func (p *pass) judgeDivergence() {
 		i := &p.s.Instances[n]
 		mark := p.mark(i.Name)
 		if i.Name == p.st.CurrentPrimary {
+			// It is marked only when it is given up with what nobody else has.
+			if t := p.pending(); mark != nil && t != nil && t.To != i.Name {
+				kept = append(kept, *mark)
+			}
 			continue
 		}
 		if live && i.running() {

@@ -228,6 +228,10 @@ func (w *world) then(d Decision) *world {
 			w.annotate(a.Record.Annotations())
 			continue
 		}
+		if a.Kind == ClearAcceptLoss {
+			w.annotate(map[string]*string{api.AnnotationAcceptLoss: nil})
+			continue
+		}
 		i := w.instance(a.Instance)
 		if i == nil {
 			ordinal, _ := w.Cluster.InstanceOrdinal(a.Instance)
