@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -97,16 +98,37 @@ func (a *apiServer) putCluster(read *stored, status *api.ClusterStatus, who stri
 	}
 	c := *read.c
 	c.Status = *status
-	before := a.cluster
-	a.cluster = &stored{version: a.next(), c: &c}
-	a.w.clusterWritten(before.c, &c, who)
+	a.w.clusterWritten(a.cluster.c, &c, who)
+	a.store(&c)
+	return a.cluster, true
+}
+
+// annotate changes annotations of the Cluster, whatever version it has; nil removes one.
+func (a *apiServer) annotate(change map[string]*string) {
+	c := *a.cluster.c
+	c.Annotations = maps.Clone(c.Annotations)
+	if c.Annotations == nil {
+		c.Annotations = map[string]string{}
+	}
+	for key, value := range change {
+		if value == nil {
+			delete(c.Annotations, key)
+		} else {
+			c.Annotations[key] = *value
+		}
+	}
+	a.store(&c)
+}
+
+// store makes this the present Cluster, and tells who watches.
+func (a *apiServer) store(c *api.Cluster) {
+	a.cluster = &stored{version: a.next(), c: c}
 	now := a.cluster
 	for _, i := range a.w.inst {
 		m := i.mgr
 		a.w.watchEvent(m.p, i.n, func() { m.sawCluster(now) })
 	}
 	a.w.watchEvent(a.w.op.p, a.w.net.operator, func() { a.w.op.sawCluster(now) })
-	return a.cluster, true
 }
 
 // putLease stores a Lease if the version that was read is the present one.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	api "cnmsql.co/operator/api/v1alpha1"
@@ -476,6 +477,9 @@ func (o *operator) do(a core.Action, then func(bool)) {
 		call(func() bool { return w.createPod(i) })
 	case core.DeletePod:
 		o.say("deletes the Pod of %s: %s", a.Instance, a.Why)
+		if w.healed && strings.HasPrefix(a.Why, "fencing a primary") {
+			w.fencings++
+		}
 		call(func() bool { w.deletePod(i, a.PodUID); return true })
 	case core.LabelPod:
 		if pod := o.pods[i]; pod == nil || pod.uid != a.PodUID {
@@ -502,8 +506,11 @@ func (o *operator) do(a core.Action, then func(bool)) {
 			}
 			label()
 		})
+	case core.RecordFailover:
+		call(func() bool { w.api.annotate(a.Record.Annotations()); return true })
 	default:
-		panic("an action that the model does not know: " + string(a.Kind))
+		// What a person has accepted, and objects that nobody's safety rests on, are not modelled.
+		then(true)
 	}
 }
 

@@ -96,7 +96,11 @@ func (w *World) recover(end time.Duration) {
 	if w.violation != nil || w.excused() {
 		return
 	}
-	w.violate("I7", "%s after everything was repaired: %s; status: %s: %s", patience, w.lacks(), w.api.cluster.c.Status.Phase, w.api.cluster.c.Status.PhaseReason)
+	invariant := "I7"
+	if w.fencings > 2 {
+		invariant = FencedAgain
+	}
+	w.violate(invariant, "%s after everything was repaired: %s; status: %s: %s", patience, w.lacks(), w.api.cluster.c.Status.Phase, w.api.cluster.c.Status.PhaseReason)
 }
 
 // Tell runs a plan and returns its story, one line per thing that happened.

@@ -45,8 +45,10 @@ type World struct {
 	violation *Violation
 	healed    bool
 	healedAt  time.Duration
-	passes    int
-	turns     int
+	// fencings counts how often the operator stopped a primary's Pod after everything was repaired.
+	fencings int
+	passes   int
+	turns    int
 }
 
 // node is a machine.
