@@ -24,6 +24,10 @@ func environment(get func(string) string) (manager.Config, api.LogLevel, error) 
 		Cluster: get("CNMSQL_CLUSTER"), Namespace: get("CNMSQL_NAMESPACE"), ClusterUID: get("CNMSQL_CLUSTER_UID"),
 		Instance: get("CNMSQL_INSTANCE"), PodUID: get("CNMSQL_POD_UID"), Version: managerVersion(), Paths: containerPaths(),
 		Mysqld: func(args ...string) mysqld.Command { return mysqld.Command{Args: append([]string{"mysqld"}, args...)} },
+		// This very program, whatever has been installed in its place meanwhile.
+		Watchdog: func() mysqld.Command {
+			return mysqld.Command{Args: []string{"/proc/self/exe", "watchdog"}, Env: []string{"GOMAXPROCS=1", "GOGC=20"}}
+		},
 	}
 	var missing []error
 	for _, v := range []struct{ name, value string }{

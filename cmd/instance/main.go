@@ -3,6 +3,7 @@
 //
 //	instance install PATH   copy this program to PATH
 //	instance run            be the instance manager, configured by the environment
+//	instance watchdog       kill the server when the manager, which starts this, stands still
 //	instance version        print the version
 package main
 
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"cnmsql.co/operator/instance/manager"
+	"cnmsql.co/operator/instance/watchdog"
 )
 
 // version is set when the program is built.
@@ -39,11 +41,17 @@ func command(args []string, out io.Writer) error {
 		signals := make(chan os.Signal, 2)
 		signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 		return run(signals)
+	case len(args) == 1 && args[0] == "watchdog":
+		board, err := watchdog.OpenBoard(os.NewFile(3, "board"))
+		if err != nil {
+			return err
+		}
+		return watchdog.Run(board, os.Stderr)
 	case len(args) == 1 && args[0] == "version":
 		_, err := fmt.Fprintln(out, managerVersion())
 		return err
 	}
-	return fmt.Errorf("usage: instance install PATH | run | version")
+	return fmt.Errorf("usage: instance install PATH | run | watchdog | version")
 }
 
 // run is the instance manager of this container.

@@ -164,11 +164,11 @@ func (a *testAPI) Cluster(ctx context.Context) (*api.Cluster, error) {
 	return a.cluster.DeepCopy(), nil
 }
 
-// present is the Cluster as it is.
+// present is the Cluster as it is, for reading only.
 func (a *testAPI) present() *api.Cluster {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.cluster.DeepCopy()
+	return a.cluster
 }
 
 func (a *testAPI) UpdateClusterStatus(ctx context.Context, c *api.Cluster) (*api.Cluster, error) {

@@ -46,6 +46,8 @@ type Switch interface {
 	// Arm takes the moment by the Keeper's clock, Disarm ends it.
 	Arm(at time.Duration)
 	Disarm()
+	// Trusted tells that it works, or did a moment ago.
+	Trusted() bool
 }
 
 // Keeper is the one that holds the primary lease for this Pod. What is due when is package lease's.
@@ -116,6 +118,7 @@ func (k *Keeper) Facts() role.LeaseFacts {
 		HandoffAttempt: k.seen.Annotations[api.AnnotationHandoffAttempt],
 	}
 	f.PromisedTo, _ = k.state.Promised(now)
+	f.Unwatched = k.o.Switch != nil && !k.o.Switch.Trusted()
 	if text, ok := k.seen.Annotations[api.AnnotationHandoffGTID]; ok {
 		if set, err := gtid.Parse(text); err == nil {
 			f.Handoff = &set

@@ -24,6 +24,8 @@ type Config struct {
 	Listen string
 	// Mysqld is the server's program with these arguments, of which the first is the option file.
 	Mysqld func(args ...string) mysqld.Command
+	// Watchdog is the program of the dead man's switch; nil for none.
+	Watchdog func() mysqld.Command
 }
 
 // Paths are where things are in the container.

@@ -9,7 +9,11 @@ import (
 	"testing"
 
 	"cnmsql.co/operator/instance/internal/mysqltest"
+	"cnmsql.co/operator/instance/watchdog"
 )
+
+// beWatchdog makes this program the watchdog of a manager.
+const beWatchdog = "CNMSQL_TEST_WATCHDOG"
 
 // hostsVariable tells a test process that it sees the host names of the instances.
 const hostsVariable = "CNMSQL_TEST_HOSTS"
@@ -17,6 +21,14 @@ const hostsVariable = "CNMSQL_TEST_HOSTS"
 // TestMain runs the tests in a mount namespace of their own where that is possible: there the instances have
 // host names, by an /etc/hosts that nobody else sees.
 func TestMain(m *testing.M) {
+	if os.Getenv(beWatchdog) != "" {
+		board, err := watchdog.OpenBoard(os.NewFile(3, "board"))
+		if err == nil {
+			err = watchdog.Run(board, os.Stderr)
+		}
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	if os.Getenv(mysqltest.RootVariable) == "" || os.Getuid() != 0 {
 		os.Exit(m.Run())
 	}

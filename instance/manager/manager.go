@@ -24,6 +24,7 @@ import (
 	"cnmsql.co/operator/instance/protocol"
 	"cnmsql.co/operator/instance/provision"
 	"cnmsql.co/operator/instance/server"
+	"cnmsql.co/operator/instance/watchdog"
 )
 
 // manager is all parts of one running instance manager.
@@ -42,6 +43,7 @@ type manager struct {
 	loop         *agent.Loop
 	reporter     *agent.Reporter
 	shutdown     *agent.Shutdown
+	watchdog     *watchdog.Guard // nil for none
 	// volume stays locked as long as this process lives.
 	volume    *provision.Volume
 	abandoned context.Context //nolint:containedctx // ends provisioning
@@ -56,15 +58,19 @@ func Run(c Config, kubernetes *rest.Config, signals <-chan os.Signal, log logr.L
 	}
 	reaper := mysqld.NewReaper(log)
 	defer reaper.Close()
-	m := assemble(c, kube, reaper, log)
+	guard, err := dog(c, reaper, log.WithName("watchdog"))
+	if err != nil {
+		return err
+	}
+	m := assemble(c, kube, reaper, guard, log)
 	defer m.mysql.Close()
 	log.Info("starting", "version", c.Version, "cluster", c.Cluster, "podUID", c.PodUID)
 	return m.run(signals)
 }
 
 // assemble makes the parts and ties them together. Nothing runs yet.
-func assemble(c Config, kube agent.API, reaper *mysqld.Reaper, log logr.Logger) *manager {
-	m := &manager{Config: c, log: log, reaper: reaper}
+func assemble(c Config, kube agent.API, reaper *mysqld.Reaper, guard *watchdog.Guard, log logr.Logger) *manager {
+	m := &manager{Config: c, log: log, reaper: reaper, watchdog: guard}
 	clock := agent.BootClock{}
 	cluster := func() *api.Cluster { return m.watcher.Cluster() }
 	m.data = &data{Config: c, cluster: cluster}
@@ -72,13 +78,8 @@ func assemble(c Config, kube agent.API, reaper *mysqld.Reaper, log logr.Logger) 
 	m.mysql = mysql.Open(mysql.Options{
 		Socket: c.Paths.socket(), User: api.AccountControl, KeepUsers: []string{api.AccountReplication},
 		Password: func() (string, error) { return c.Paths.secret("control", api.SecretKeyPassword) },
-		MayOpen: func() error {
-			if m.keeper.Remaining() <= 0 {
-				return errors.New("the primary lease is not in force")
-			}
-			return nil
-		},
-		Log: log.WithName("mysql"),
+		MayOpen:  m.mayOpen,
+		Log:      log.WithName("mysql"),
 	})
 	m.supervisor = mysqld.NewSupervisor(mysqld.SupervisorOptions{
 		Reaper: reaper, Prepare: m.configurer.prepare, Ready: m.mysql.WaitReady, Log: log.WithName("mysqld"),
@@ -94,11 +95,15 @@ func assemble(c Config, kube agent.API, reaper *mysqld.Reaper, log logr.Logger) 
 	peers := agent.NewPeers(m.certificates, func(instance string) string {
 		return net.JoinHostPort(namespaced.InstanceHost(instance), strconv.Itoa(api.PortControl))
 	})
+	var deadMansSwitch agent.Switch
+	if guard != nil {
+		deadMansSwitch = guard
+	}
 	m.keeper = agent.NewKeeper(agent.KeeperOptions{
 		API: kube, Clock: clock, Instance: c.Instance, Holder: api.LeaseHolder(c.Instance, c.PodUID),
 		Fencer: agent.ServerFencer{Instance: m.server, Server: m.mysql}, Voters: peers,
 		View:     func() lease.View { return agent.ViewOf(cluster(), c.Instance) },
-		Attached: m.attached, Changed: wake, Log: log.WithName("lease"),
+		Attached: m.attached, Switch: deadMansSwitch, Changed: wake, Log: log.WithName("lease"),
 	})
 	m.watcher = agent.NewWatcher(kube, clock, m.keeper, func() {
 		wake()
@@ -121,27 +126,6 @@ func assemble(c Config, kube agent.API, reaper *mysqld.Reaper, log logr.Logger) 
 		Peers: peers, Wake: wake, Abandon: abandon, Disconnect: m.disconnect, Log: log.WithName("shutdown"),
 	})
 	return m
-}
-
-// attached are the instances of this Cluster that replicate from this server.
-func (m *manager) attached(ctx context.Context) ([]string, error) {
-	if !m.server.Running() {
-		return nil, nil
-	}
-	hosts, err := m.mysql.ReplicaHosts(ctx)
-	if err != nil {
-		return nil, err
-	}
-	c := api.Cluster{}
-	c.Namespace, c.Name = m.Namespace, m.Cluster
-	var names []string
-	for _, host := range hosts {
-		name := protocol.HostInstance(host)
-		if _, is := c.InstanceOrdinal(name); is && host == c.InstanceHost(name) {
-			names = append(names, name)
-		}
-	}
-	return names, nil
 }
 
 // disconnect ends everybody's connections to a server that is about to be stopped, our own for good.
@@ -181,7 +165,7 @@ func (m *manager) run(signals <-chan os.Signal) error {
 		return m.control(ctx).Run(ctx)
 	})
 	for _, part := range []func(context.Context) error{
-		m.keeper.Run, m.watcher.Run, m.reporter.Run, m.loop.Run, m.certificates.Run,
+		m.watch, m.keeper.Run, m.watcher.Run, m.reporter.Run, m.loop.Run, m.certificates.Run,
 	} {
 		group.Go(func() error { return part(ctx) })
 	}

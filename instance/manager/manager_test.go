@@ -144,11 +144,16 @@ func (c *cluster) start(n int) *member {
 				"--character-sets-dir="+filepath.Join(c.root, "usr/share/mysql/charsets"), "--plugin-dir="+filepath.Join(c.root, "usr/lib/mysql/plugin"),
 				"--bind-address="+address, "--user=root")...)
 		},
+		Watchdog: func() mysqld.Command {
+			return mysqld.Command{Args: []string{"/proc/self/exe"}, Env: []string{beWatchdog + "=1"}}
+		},
 	}
 	kube, err := agent.NewKube(c.api.Config(), e.Namespace, e.Cluster)
 	c.must(err)
 	m := &member{c: c, signals: make(chan os.Signal, 2), ended: make(chan error, 1)}
-	m.manager = assemble(e, kube, mysqltest.Reaper(), mysqltest.Log(c.t, name))
+	guard, err := dog(e, mysqltest.Reaper(), mysqltest.Log(c.t, name))
+	c.must(err)
+	m.manager = assemble(e, kube, mysqltest.Reaper(), guard, mysqltest.Log(c.t, name))
 	go func() { m.ended <- m.run(m.signals) }()
 	c.t.Cleanup(func() {
 		m.signals <- syscall.SIGTERM
@@ -256,6 +261,13 @@ func TestTheFirstInstanceServesResumesAndStops(t *testing.T) {
 	}
 	m.await("writable again", 60*time.Second, writable)
 	t.Logf("writable again %s after kill -9", time.Since(died).Round(time.Millisecond))
+
+	// A deadline that passes: nobody but the watchdog acts on it.
+	first := m.supervisor.State().Pid
+	m.watchdog.Arm(1)
+	m.await("killed", 10*time.Second, func(protocol.Report) bool { return m.supervisor.State().Pid != first })
+	m.await("writable again", 60*time.Second, writable)
+	t.Logf("watchdogs started: %d, last exit: %s", m.watchdog.Starts(), m.supervisor.State().LastExit)
 
 	// A specification that no server starts with is told, and one that mends it is tried at once.
 	c.api.Change(func(o *api.Cluster) { o.Spec.MySQL.Parameters = map[string]string{"innodb_page_size": "1"} })

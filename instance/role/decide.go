@@ -55,6 +55,8 @@ func guard(f Facts, i Intent) (Decision, bool) {
 			return do(Replica, Demote, "writable without being the primary"), true
 		case !f.Lease.held():
 			return do(Replica, Demote, "writable without holding the primary lease"), true
+		case f.Lease.Unwatched:
+			return do(Replica, Demote, "writable without a watchdog process"), true
 		}
 		return Decision{}, false
 	}

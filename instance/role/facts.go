@@ -65,6 +65,8 @@ type LeaseFacts struct {
 	// PromisedTo is the holder that this instance has vouched for a moment ago: until the promise ends, it does
 	// not take the lease. Empty when there is none.
 	PromisedTo string
+	// Unwatched tells that nobody would kill the server if its manager stood still.
+	Unwatched bool
 	// Handoff is what the last holder had executed when it was read-only; nil when none is recorded or it
 	// cannot be read. HandoffAttempt is the transition it was recorded for.
 	Handoff        *gtid.Set

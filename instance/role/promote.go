@@ -15,6 +15,9 @@ func promote(f Facts, i Intent, t *Transition) Decision {
 	if f.ShuttingDown {
 		return refuse(f, t, "its Pod is being stopped")
 	}
+	if f.Lease.Unwatched {
+		return refuse(f, t, "its watchdog process does not run")
+	}
 	if i.Diverged {
 		return refuse(f, t, "it holds transactions that the primary did not have")
 	}

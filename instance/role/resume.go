@@ -24,6 +24,9 @@ func resume(f Facts, i Intent) Decision {
 	if i.Diverged {
 		return refuseResume(f, "it is marked as diverged")
 	}
+	if f.Lease.Unwatched {
+		return refuseResume(f, "its watchdog process does not run")
+	}
 	if why := lostHistory(m.Executed, i); why != "" {
 		return refuseResume(f, why)
 	}
