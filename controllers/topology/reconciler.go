@@ -125,6 +125,7 @@ func (r *Reconciler) carryOut(ctx context.Context, read *api.Cluster, d core.Dec
 	if err != nil {
 		return errors.Join(firstErr, err, r.recordAnyway(ctx, read, d, err))
 	}
+	measure(read, d, committed)
 	if committed || len(d.First)+len(d.Actions) > 0 {
 		r.log(ctx, read, d)
 	}
@@ -193,4 +194,5 @@ func (r *Reconciler) forget(cluster types.NamespacedName) {
 	r.Instances.Forget(cluster)
 	r.leases.gone(cluster)
 	r.credentials.forget(cluster)
+	unmeasure(cluster)
 }

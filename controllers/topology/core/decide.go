@@ -41,6 +41,7 @@ func Decide(s Snapshot) Decision {
 		}
 	}
 	p.summarise()
+	p.d.Brake = p.brake().left
 	p.recheck(recordEvery)
 	return p.d
 }
@@ -171,6 +172,11 @@ func (p *pass) settle() {
 		return
 	}
 	p.st.Failback = nil
+	from := t.StartedAt.Time
+	if since := p.st.PrimaryFailingSince; since != nil && t.Kind == api.TransitionFailover {
+		from = since.Time
+	}
+	p.d.Promoted = &Promotion{Cause: t.Cause, Took: max(p.s.Now.Sub(from), 0)}
 	p.endStretch(p.s.Now)
 	if counts(t) {
 		p.last, p.unreadable = &FailoverRecord{At: p.s.Now.UTC().Truncate(time.Second), Target: t.To, Generation: t.Generation}, ""

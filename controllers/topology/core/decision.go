@@ -21,6 +21,10 @@ type Decision struct {
 	Events  []Event
 	// Logs are lines of the log whose message is a contract.
 	Logs []Log
+	// Promoted is the promotion that this decision closes the books on; nil when it closes none.
+	Promoted *Promotion
+	// Brake is how long failoverPolicy.minTimeBetweenFailovers would now hold a failover back.
+	Brake time.Duration
 	// Recheck is when to look again although nothing happened; zero for never.
 	Recheck time.Duration
 }
@@ -55,6 +59,14 @@ type Action struct {
 	Value string
 	// Why is for the log.
 	Why string
+}
+
+// Promotion is a change of primary that was completed.
+type Promotion struct {
+	Cause api.TransitionCause
+	// Took is how long there was no primary that served: from when the former one was first seen to have failed, or
+	// for a planned change from its transition, to the claim of the role as the operator saw it.
+	Took time.Duration
 }
 
 // Log is a line of the log.

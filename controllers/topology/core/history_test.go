@@ -141,6 +141,22 @@ func TestAPromotionIsRecordedTwiceWhenItsGenerationHasMoved(t *testing.T) {
 	}
 }
 
+func TestAPromotionTellsItsCauseAndHowLongItTook(t *testing.T) {
+	w := failingOver()
+	w.Cluster.Status.PrimaryTransition.Cause = api.CauseFailed
+	since(w, 5*time.Second)
+	if d := Decide(w.Snapshot); d.Promoted != nil {
+		t.Errorf("promoted %+v", d.Promoted)
+	}
+	d := Decide(w.claimed().Snapshot)
+	if d.Promoted == nil || *d.Promoted != (Promotion{Cause: api.CauseFailed, Took: 5 * time.Second}) {
+		t.Errorf("promoted %+v", d.Promoted)
+	}
+	if again := Decide(w.then(d).Snapshot); again.Promoted != nil {
+		t.Errorf("told twice: %+v", again.Promoted)
+	}
+}
+
 func TestOnlyTheOperatorsOwnAnswersToAFailureAreRecorded(t *testing.T) {
 	for cause, recorded := range map[api.TransitionCause]bool{
 		api.CauseAsked: false, api.CauseStopping: false, api.CausePreferred: false, api.CauseUnreachable: true, "": false,
