@@ -8,6 +8,10 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 IMG     ?= cnmsql/operator:dev
 NODES   ?= 1
 RUNS    ?= 10
+# Of make sim.
+SEED      ?= 1
+SCHEDULES ?= 1000000
+DURATION  ?= 10m
 
 LAB     := e2e/lab/lab
 TOOL    := go tool -modfile=go.tools.mod
@@ -58,12 +62,16 @@ lint: drift ## Check formatting, generated files, and the code's rules
 	@cd e2e && go tool -modfile=../go.tools.mod golangci-lint run
 
 ##@ Test it
-.PHONY: test test-unit test-mysql test-demo e2e bench bench-failover
+.PHONY: test test-unit sim test-mysql test-demo e2e bench bench-failover
 test: ## Every layer, with the seconds of each (what .ci/run calls)
 	@.ci/layers lint test-unit test-mysql test-demo e2e
 
 test-unit: ## Tests that need no set-up (go test ./...)
 	@for m in $(MODULES); do (cd $$m && go test -short ./...); done
+
+sim: ## Random schedules of faults against the rules, in a modelled world (SEED= SCHEDULES= DURATION=; REPLAY=1 tells the story of SEED)
+	@mkdir -p bin && go build -o bin/sim ./controllers/topology/sim/walk
+	@bin/sim -seed $(SEED) -schedules $(SCHEDULES) -duration $(DURATION) $(if $(REPLAY),-replay) $(if $(MUTANT),-mutant "$(MUTANT)")
 
 test-mysql: ## Tests against a real mysqld
 	@root=$$($(LAB) mysql-root); CNMSQL_MYSQL_ROOT=$$root go test -count=1 -p 2 -timeout 15m ./instance/...

@@ -205,9 +205,13 @@ func (w *World) pause(n int, p *proc) func() {
 	}
 }
 
-// pauseManager stops the manager alone. Its probes fail, and the kubelet ends the container.
+// pauseManager stops the manager alone. Its probes fail, and the kubelet ends the container. That the watchdog
+// stands still at the same time is the limit of what the product stands.
 func (w *World) pauseManager(n int) func() {
 	i := w.inst[n]
+	if i.watchdog.paused {
+		return nil
+	}
 	repair := w.pause(n, i.mgr.p)
 	if repair == nil {
 		return nil
@@ -231,6 +235,9 @@ func (w *World) pauseManager(n int) func() {
 // pauseWatchdog stops the watchdog. The manager notices that it does not answer and makes a new one.
 func (w *World) pauseWatchdog(n int) func() {
 	i := w.inst[n]
+	if i.mgr.p.paused {
+		return nil
+	}
 	repair := w.pause(n, i.watchdog)
 	w.after(i.mgr.p, w.between(time.Second, 2*time.Second), func() {
 		if i.watchdog.paused && !w.nodes[n].paused {

@@ -222,6 +222,8 @@ func (i *instance) sawPod(pod *podObject) {
 		}
 		i.uid, i.stopping = pod.uid, false
 		i.w.after(i.kubelet, i.w.between(300*time.Millisecond, 2*time.Second), i.startContainer)
+	case pod.uid != i.uid && pod.terminating:
+		i.remove(pod.uid)
 	case pod.uid == i.uid && !i.mgr.p.alive:
 		i.startContainer()
 	}
@@ -236,14 +238,14 @@ func (i *instance) ended() {
 	i.watchdog.kill()
 	i.armed = false
 	i.w.op.streamLost(i.n)
-	i.remove()
+	i.remove(i.uid)
 }
 
 // remove tells the API server that the Pod is gone.
-func (i *instance) remove() {
-	w, uid := i.w, i.uid
+func (i *instance) remove(uid string) {
+	w := i.w
 	if !w.net.both(i.n, w.net.api) {
-		w.after(i.kubelet, 2*time.Second, i.remove)
+		w.after(i.kubelet, 2*time.Second, func() { i.remove(uid) })
 		return
 	}
 	w.after(nil, w.hop(), func() {
