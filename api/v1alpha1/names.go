@@ -49,6 +49,9 @@ const (
 	AnnotationAcceptLoss = "mysql.cnmsql.co/accept-loss"
 	// AnnotationHandoffAttempt is the transition for which that was recorded.
 	AnnotationHandoffAttempt = "mysql.cnmsql.co/handoff-attempt"
+	// AnnotationReasserted on the primary Lease is when a primary last opened its running server again that somebody
+	// else had made read-only, in RFC 3339.
+	AnnotationReasserted = "mysql.cnmsql.co/reasserted"
 )
 
 // Ports of an instance.
@@ -111,6 +114,9 @@ func ServerTLSSecretName(instance string) string { return instance + "-server-tl
 
 // ServiceName is the Service for a role: "rw", "ro" or "r".
 func (c *Cluster) ServiceName(role string) string { return c.Name + "-" + role }
+
+// PDBName is the disruption budget of the instances.
+func (c *Cluster) PDBName() string { return c.Name }
 
 // LeaseName is the Lease of the primary role.
 func (c *Cluster) LeaseName() string { return c.Name + "-primary" }

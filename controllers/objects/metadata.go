@@ -63,7 +63,7 @@ func Annotations(c *api.Cluster) map[string]string {
 		return nil
 	}
 	annotations := maps.Clone(inherited.Annotations)
-	for _, ours := range []string{api.AnnotationTemplateHash, api.AnnotationSpecHash, api.AnnotationHandoffGTID, api.AnnotationHandoffAttempt} {
+	for _, ours := range []string{api.AnnotationTemplateHash, api.AnnotationSpecHash, api.AnnotationHandoffGTID, api.AnnotationHandoffAttempt, api.AnnotationReasserted} {
 		delete(annotations, ours)
 	}
 	return annotations

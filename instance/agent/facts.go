@@ -97,7 +97,7 @@ func peersOf(reports []protocol.Report, diverged []string) []role.Peer {
 		}
 		out = append(out, role.Peer{
 			Instance: r.Instance, ServerUUID: r.MySQL.ServerUUID, Generation: r.Role.Generation,
-			Executed: r.MySQL.Executed, Held: r.MySQL.Held(), Diverged: slices.Contains(diverged, r.Instance),
+			Executed: r.MySQL.Executed, Held: r.MySQL.Held(), ReadOnly: !r.MySQL.Writable(), Diverged: slices.Contains(diverged, r.Instance),
 		})
 	}
 	return out

@@ -129,7 +129,10 @@ func (k *Keeper) harmless() {
 // fence begins to make the server read-only. The channel is closed when that is confirmed; the function gives
 // it up.
 func (k *Keeper) fence(ctx context.Context, why string, tries *sync.WaitGroup) (<-chan struct{}, func()) {
-	k.with(func(s lease.State, now time.Duration) lease.State { return s.FenceBegun(now) })
+	k.with(func(s lease.State, now time.Duration) lease.State {
+		k.fences++
+		return s.FenceBegun(now)
+	})
 	k.log.Info("fencing the server", "reason", why)
 	k.o.Changed()
 	ctx, cancel := context.WithCancel(ctx)

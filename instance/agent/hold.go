@@ -114,6 +114,32 @@ func handOver(l *coordinationv1.Lease, executed *gtid.Set, attempt string) {
 	l.Annotations[api.AnnotationHandoffAttempt] = attempt
 }
 
+// Record writes an annotation on the Lease that this Pod holds, and so renews it.
+func (k *Keeper) Record(ctx context.Context, annotation, text string) error {
+	if err := k.call.enter(ctx); err != nil {
+		return fmt.Errorf("recording %s on the primary lease: %w", annotation, err)
+	}
+	defer k.call.leave()
+	err := k.write(ctx, leaseChange{
+		make: func(s lease.State, _ time.Duration, l *coordinationv1.Lease) error {
+			if !s.Holding() || !s.Mine() {
+				return errNotMine
+			}
+			l.Spec.RenewTime = new(metav1.NowMicro())
+			if l.Annotations == nil {
+				l.Annotations = map[string]string{}
+			}
+			l.Annotations[annotation] = text
+			return nil
+		},
+		done: func(s lease.State, started, _ time.Duration) lease.State { return s.Renewed(started) },
+	})
+	if err != nil {
+		return fmt.Errorf("recording %s on the primary lease: %w", annotation, err)
+	}
+	return nil
+}
+
 // renew is one try. The call before may have got through without our knowing, so a conflict is looked into
 // at once.
 func (k *Keeper) renew(ctx context.Context) error {

@@ -64,6 +64,7 @@ type Keeper struct {
 	seen    *coordinationv1.Lease
 	gotAt   time.Duration // when it was accepted
 	peers   []string      // who had to be asked in the last round
+	fences  uint64        // how many have begun
 	failing bool          // for the log: the last renewal failed
 	doubt   string        // for the log: why the last round was not unanimous
 }
@@ -147,6 +148,23 @@ func (k *Keeper) UntilAcquirable() time.Duration {
 func (k *Keeper) AcquiredAt() (time.Duration, bool) {
 	s, _ := k.look()
 	return s.AcquiredAt()
+}
+
+// Fences is how many fences have begun.
+func (k *Keeper) Fences() uint64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.fences
+}
+
+// Recorded is what an annotation of the Lease, as last seen, says.
+func (k *Keeper) Recorded(annotation string) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.seen == nil {
+		return ""
+	}
+	return k.seen.Annotations[annotation]
 }
 
 // LeaseState is what the report says of the lease.

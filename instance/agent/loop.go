@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -69,7 +70,9 @@ type Loop struct {
 	retryAt   time.Duration // of a broken channel; 0 when it is not broken
 	primaryAt time.Duration // when this was last seen to be the primary
 	wasOne    bool          // whether it ever was
-	waitKey   string        // what is waited for, without its figures
+	closing   closing
+	reasserts atomic.Int64
+	waitKey   string // what is waited for, without its figures
 	waitSince time.Duration
 	waitPause time.Duration
 	repeat    time.Duration // pause after a step that failed
@@ -148,6 +151,7 @@ func (l *Loop) observe(ctx context.Context) moment {
 			l.o.Log.V(1).Info("cannot read the server", "error", err.Error())
 		}
 	}
+	f.Closed = l.closedByOther(m.cluster, f.MySQL)
 	f.Lease = l.o.Keeper.Facts()
 	now := l.o.Clock.Now()
 	f.RetryDue = l.retryDue(f.MySQL, now)
@@ -184,7 +188,7 @@ func (l *Loop) answers(now time.Duration) *role.Peers {
 		return nil
 	}
 	acquired, holding := l.o.Keeper.AcquiredAt()
-	return &role.Peers{SinceLease: holding && l.asked >= acquired, Answers: l.peers.Answers}
+	return &role.Peers{SinceLease: holding && l.asked >= acquired, Answers: l.peers.Answers, Silent: l.peers.Silent}
 }
 
 // decide asks for the step. Peers are asked, and the API server is, without reading the own facts again:
@@ -195,8 +199,10 @@ func (l *Loop) decide(ctx context.Context, m *moment) (role.Decision, error) {
 		switch d.Step.Kind {
 		case role.AskPeers:
 			l.asked = l.o.Clock.Now()
-			reports := l.o.Peers.Ask(ctx, whom(m.cluster, m.intent, l.o.Name))
+			names := whom(m.cluster, m.intent, l.o.Name)
+			reports := l.o.Peers.Ask(ctx, names)
 			l.peers = &role.Peers{Answers: peersOf(reports, m.cluster.Status.DivergedInstances)}
+			l.peers.Silent = silent(names, l.peers.Answers)
 			m.facts.Peers = l.answers(l.o.Clock.Now())
 			m.facts.Lease = l.o.Keeper.Facts()
 			l.o.Log.V(1).Info("asked the peers", "why", d.Why, "answers", len(l.peers.Answers))

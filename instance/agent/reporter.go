@@ -32,6 +32,8 @@ type ReporterOptions struct {
 	Clock   Clock
 	// ConfigHashes are of the my.cnf that the server runs with and of the one that is wanted.
 	ConfigHashes func() (running, wanted string)
+	// Reasserts is how often a server was opened that somebody else had made read-only; nil for never.
+	Reasserts func() int64
 	// Changed is called when the server's facts or its state have changed in more than its transactions.
 	Changed func()
 	Log     logr.Logger
@@ -208,6 +210,9 @@ func (r *Reporter) Report() protocol.Report {
 			Held: lease.Held, RenewedAgoMillis: lease.RenewedAgo.Milliseconds(), Fenced: lease.FencedFor >= 0,
 			Vouched: lease.Vouched, Peers: lease.Peers,
 		},
+	}
+	if r.o.Reasserts != nil {
+		out.Role.Reasserts = r.o.Reasserts()
 	}
 	if out.Role.Name == "" {
 		out.Role.Name = role.None

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	api "cnmsql.co/operator/api/v1alpha1"
 	"cnmsql.co/operator/instance/mysql"
 	"cnmsql.co/operator/instance/protocol"
 	"cnmsql.co/operator/instance/role"
@@ -52,6 +53,7 @@ func (l *Loop) do(ctx context.Context, m *moment, d role.Decision) error {
 	s := l.o.Server
 	switch d.Step.Kind {
 	case role.Demote:
+		l.closing.opened = 0
 		return s.Demote(ctx, mysql.DemoteOptions{DrainAfter: stepDownDrain})
 	case role.AcquireLease:
 		return l.o.Keeper.Acquire(ctx)
@@ -87,6 +89,8 @@ func (l *Loop) do(ctx context.Context, m *moment, d role.Decision) error {
 		return l.claim(ctx, m, d)
 	case role.OpenWrites:
 		return l.open(ctx)
+	case role.RecordReassert:
+		return l.o.Keeper.Record(ctx, api.AnnotationReasserted, time.Now().UTC().Format(time.RFC3339))
 	case role.AdmitClients:
 		return s.AdmitClients(ctx)
 	case role.Rest, role.Wait, role.AskPeers, role.Confirm:
@@ -109,6 +113,7 @@ func (l *Loop) open(ctx context.Context) error {
 // remember keeps what the next decisions need to know of this one.
 func (l *Loop) remember(m *moment, d role.Decision) {
 	now := l.o.Clock.Now()
+	l.rememberOpening(d.Step.Kind)
 	switch d.Step.Kind {
 	case role.StartReplica, role.Follow:
 		if l.retryAt != 0 {
@@ -132,7 +137,7 @@ func (l *Loop) remember(m *moment, d role.Decision) {
 // what the others held stays what they hold.
 func keepsAnswers(k role.StepKind) bool {
 	switch k {
-	case role.StopReceiver, role.Claim, role.SourceSemiSync:
+	case role.StopReceiver, role.Claim, role.SourceSemiSync, role.RecordReassert:
 		return true
 	default:
 		return false

@@ -113,7 +113,7 @@ func assemble(c Config, kube agent.API, reaper *mysqld.Reaper, guard *watchdog.G
 	m.reporter = agent.NewReporter(agent.ReporterOptions{
 		Instance: c.Instance, PodUID: c.PodUID, ClusterUID: c.ClusterUID, Boot: uuid.NewString(), Version: c.Version,
 		Server: m.server, Reader: m.mysql, Watcher: m.watcher, Keeper: m.keeper, Clock: clock,
-		ConfigHashes: m.configurer.hashes, Changed: func() { m.loop.Wake() }, Log: log.WithName("reporter"),
+		ConfigHashes: m.configurer.hashes, Reasserts: func() int64 { return m.loop.Reasserts() }, Changed: func() { m.loop.Wake() }, Log: log.WithName("reporter"),
 	})
 	m.loop = agent.NewLoop(agent.LoopOptions{
 		Name: c.Instance, Instance: m.server, Server: m.mysql, Watcher: m.watcher, Keeper: m.keeper, Peers: peers,

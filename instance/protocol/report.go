@@ -189,6 +189,9 @@ type Role struct {
 	PromotionRefusedAttempt string `json:"promotionRefusedAttempt,omitempty"`
 	// Errant is what this instance holds and the current primary does not; empty when contained or unknown.
 	Errant gtid.Set `json:"errant"`
+	// Reasserts is how often this manager process opened a running server again that somebody else had made
+	// read-only.
+	Reasserts int64 `json:"reasserts,omitempty"`
 	// IntentAgeMillis is how old the manager's view of the Cluster is; -1 when it never had one.
 	IntentAgeMillis int64 `json:"intentAgeMillis"`
 }

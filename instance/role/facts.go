@@ -1,6 +1,8 @@
 package role
 
 import (
+	"time"
+
 	"cnmsql.co/operator/instance/gtid"
 	"cnmsql.co/operator/instance/protocol"
 )
@@ -26,6 +28,8 @@ type Facts struct {
 	// LatelyPrimary tells that this instance was the primary until a moment ago: clients of the primary may
 	// still be led here.
 	LatelyPrimary bool
+	// Closed is set when somebody else made the running server read-only, which this manager had opened.
+	Closed *Closed
 	// Refusal is what this manager refused a moment ago; it stands until the operator makes another attempt
 	// or, for a resume, until it is looked at again.
 	Refusal *Refusal
@@ -33,6 +37,14 @@ type Facts struct {
 	// that the operator had its time to move the role away, and that this instance now gives it up itself.
 	ShuttingDown bool
 	StepDownDue  bool
+}
+
+// Closed is a primary that somebody else made read-only.
+type Closed struct {
+	// Wait is how long it must stay so, since the same has happened before.
+	Wait time.Duration
+	// Recorded tells that the opening which is due is recorded on the Lease.
+	Recorded bool
 }
 
 // Refusal is why this instance did not take, or take up again, the role.
@@ -85,8 +97,9 @@ type Peers struct {
 	// SinceLease tells that they were asked after this instance took the lease: from then on nobody can
 	// write, and what they hold is final.
 	SinceLease bool
-	// Answers holds those that answered.
+	// Answers holds those that answered, Silent names those that did not.
 	Answers []Peer
+	Silent  []string
 }
 
 // Peer is what one other instance answered.
@@ -96,6 +109,8 @@ type Peer struct {
 	Generation int64
 	Executed   gtid.Set
 	Held       gtid.Set
+	// ReadOnly tells that its server takes no writes of clients.
+	ReadOnly bool
 	// Diverged tells that the operator found it to hold what a primary did not: that it holds more is no
 	// reason against a promotion.
 	Diverged bool

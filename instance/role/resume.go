@@ -3,6 +3,7 @@ package role
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"cnmsql.co/operator/instance/gtid"
 	"cnmsql.co/operator/instance/protocol"
@@ -45,6 +46,9 @@ func resume(f Facts, i Intent) Decision {
 			return refuseResume(f, fmt.Sprintf("%s holds %s that this server committed and lost: %s", p.Instance, transactions(lost), lost))
 		}
 	}
+	if d, due := reassert(f); due {
+		return d
+	}
 	if m.Replication != nil {
 		if rest := m.Unapplied(); !rest.IsEmpty() {
 			return refuseResume(f, fmt.Sprintf("its relay log holds %s that are not applied: %s", transactions(rest), rest))
@@ -62,6 +66,35 @@ func resume(f Facts, i Intent) Decision {
 		return do(Replica, Confirm, "reading the Cluster and the Lease once more")
 	}
 	return do(Replica, OpenWrites, "opening for writes")
+}
+
+// reassert is what comes before a server is opened again that somebody else made read-only. Whoever did that may
+// know something that this manager does not: so every other instance has to be seen read-only and to hold nothing
+// more, and it is not done over and over.
+func reassert(f Facts) (Decision, bool) {
+	c := f.Closed
+	if c == nil {
+		return Decision{}, false
+	}
+	const why = "somebody else made the server read-only; it is not opened: "
+	if silent := f.Peers.Silent; len(silent) > 0 {
+		return wait(Replica, why+strings.Join(silent, ", ")+" has not answered"), true
+	}
+	for _, p := range f.Peers.Answers {
+		switch more := p.Held.Minus(f.MySQL.Executed); {
+		case !p.ReadOnly:
+			return wait(Replica, why+p.Instance+" takes writes"), true
+		case !more.IsEmpty():
+			return wait(Replica, fmt.Sprintf("%s%s holds %s that it does not: %s", why, p.Instance, transactions(more), more)), true
+		}
+	}
+	switch {
+	case c.Recorded:
+		return Decision{}, false
+	case c.Wait > 0:
+		return wait(Replica, fmt.Sprintf("%sthe same was done less than the minimum time ago, %s are left", why, c.Wait.Round(time.Second))), true
+	}
+	return do(Replica, RecordReassert, "recording that the server, which somebody else made read-only, is opened again"), true
 }
 
 // keepPrimary is the steady state of a writable primary.

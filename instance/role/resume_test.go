@@ -2,6 +2,7 @@ package role_test
 
 import (
 	"testing"
+	"time"
 
 	"cnmsql.co/operator/instance/protocol"
 	"cnmsql.co/operator/instance/role"
@@ -12,6 +13,52 @@ func resumeRefused(t *testing.T, _ *scenario, d role.Decision) {
 	if d.ResumeRefused == "" {
 		t.Errorf("the refusal is not said: %+v", d)
 	}
+}
+
+func TestAPrimaryThatSomebodyElseClosedIsOpenedWithCare(t *testing.T) {
+	closed := func(change func(*scenario)) func(*scenario) {
+		return func(s *scenario) {
+			s.f.Closed = &role.Closed{}
+			s.f.Peers = &role.Peers{SinceLease: true, Answers: []role.Peer{
+				{Instance: "a", ServerUUID: uuidA, ReadOnly: true, Held: s.f.MySQL.Executed},
+				{Instance: "c", ReadOnly: true},
+			}}
+			if change != nil {
+				change(s)
+			}
+		}
+	}
+	runCases(t, []ruleCase{
+		{"it is recorded first", promoted, closed(nil), role.RecordReassert, nil},
+		{"then opened", promoted, closed(func(s *scenario) { s.f.Closed.Recorded = true }), role.OpenWrites, nil},
+		{"even while the next one must wait", promoted, closed(func(s *scenario) { s.f.Closed.Recorded, s.f.Closed.Wait = true, time.Minute }), role.OpenWrites, nil},
+		{"not when the last one was a moment ago", promoted, closed(func(s *scenario) { s.f.Closed.Wait = time.Minute }), role.Wait, nil},
+		{"not when another is silent", promoted, closed(func(s *scenario) { s.f.Peers.Silent = []string{"c"} }), role.Wait, nil},
+		{"not when another takes writes", promoted, closed(func(s *scenario) { s.f.Peers.Answers[1].ReadOnly = false }), role.Wait, nil},
+		{"not when another holds more", promoted, closed(func(s *scenario) { s.f.Peers.Answers[1].Held = s.set(uuidA + ":1-999") }), role.Wait, nil},
+		{"not without having asked", promoted, closed(func(s *scenario) { s.f.Peers = nil }), role.AskPeers, nil},
+		{"a boot is no such thing", promoted, closed(func(s *scenario) { s.f.Closed, s.f.Peers.Silent = nil, []string{"c"} }), role.OpenWrites, nil},
+	})
+}
+
+func TestAServerWithoutAWatchdogIsNotWritable(t *testing.T) {
+	unwatched := func(s *scenario) { s.f.Lease.Unwatched = true }
+	runCases(t, []ruleCase{
+		{"a writable one is closed", healthyPrimary, unwatched, role.Demote, nil},
+		{"it gives the role up rather than open", promoted, unwatched, role.ReleaseLease, resumeRefused},
+		{"a target does not take it", promotable, unwatched, role.ReleaseLease, nil},
+		{"a replica goes on", healthyReplica, unwatched, role.Rest, nil},
+	})
+}
+
+func TestWhoHasVouchedWaitsForTheEndOfItsPromise(t *testing.T) {
+	promised := func(s *scenario) {
+		s.f.Lease = role.LeaseFacts{Known: true, Holder: "a/1", Expired: true, PromisedTo: "a/1"}
+	}
+	runCases(t, []ruleCase{
+		{"as the target of a failover", promotable, promised, role.Wait, nil},
+		{"as the primary that resumes", promoted, promised, role.Wait, nil},
+	})
 }
 
 func TestThePrimaryOpensInOrder(t *testing.T) {

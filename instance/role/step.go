@@ -36,6 +36,8 @@ const (
 	// Claim writes currentPrimary, the generation and Step.Executed to the Cluster.
 	Claim      StepKind = "claim"
 	OpenWrites StepKind = "open writes"
+	// RecordReassert writes on the Lease that a server is opened again which somebody else made read-only.
+	RecordReassert StepKind = "record the re-assert"
 	// AdmitClients lets clients connect that a starting or demoted server refuses. OpenWrites does so, too.
 	AdmitClients StepKind = "admit clients"
 )

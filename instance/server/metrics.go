@@ -38,6 +38,10 @@ var (
 	configOld  = description("config_outdated", "1 when the server runs with another configuration than the present one.")
 )
 
+// reasserts is named as the operator's metrics are: it is about the Cluster's primary, whichever instance that is.
+var reasserts = prometheus.NewDesc("cnmsql_primary_reasserts_total",
+	"How often a running primary was opened again that somebody else had made read-only, since the manager started.", nil, nil)
+
 func description(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("cnmsql_instance_"+name, help, labels, nil)
 }
@@ -47,7 +51,7 @@ type instance struct{ present Present }
 
 // Describe implements prometheus.Collector.
 func (instance) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{up, writable, roleInfo, generation, leaseHeld, fenced, restarts, ioRunning, sqlRunning, unapplied, configOld} {
+	for _, d := range []*prometheus.Desc{up, writable, roleInfo, generation, leaseHeld, fenced, restarts, ioRunning, sqlRunning, unapplied, configOld, reasserts} {
 		ch <- d
 	}
 }
@@ -67,6 +71,7 @@ func (c instance) Collect(ch chan<- prometheus.Metric) {
 	gauge(leaseHeld, number(r.Lease.Held))
 	gauge(fenced, number(r.Lease.Fenced))
 	gauge(configOld, number(outdated(r.Server)))
+	ch <- prometheus.MustNewConstMetric(reasserts, prometheus.CounterValue, float64(r.Role.Reasserts))
 	ch <- prometheus.MustNewConstMetric(restarts, prometheus.CounterValue, float64(r.Server.Restarts))
 	if r.MySQL != nil && r.MySQL.Replication != nil {
 		gauge(ioRunning, number(r.MySQL.Replication.IORunning))
