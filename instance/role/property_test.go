@@ -2,7 +2,9 @@ package role_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -78,7 +80,10 @@ func anyPeers(t *rapid.T) *role.Peers {
 			p.Answers = append(p.Answers, role.Peer{
 				Instance: name, ServerUUID: uuidA, Generation: rapid.Int64Range(1, 3).Draw(t, name+" generation"),
 				Executed: executed, Held: executed.Union(anySet(t, name+" received")), Diverged: rapid.IntRange(0, 4).Draw(t, name+" diverged") == 0,
+				ReadOnly: rapid.IntRange(0, 3).Draw(t, name+" writable") > 0,
 			})
+		} else if rapid.Bool().Draw(t, name+" is silent") {
+			p.Silent = append(p.Silent, name)
 		}
 	}
 	return p
@@ -94,9 +99,13 @@ func anyLease(t *rapid.T) role.LeaseFacts {
 	case 0:
 	case 1:
 		l.Holder, l.Expired = "a/1", flag("expired")
+		if flag("promised") {
+			l.PromisedTo = "a/1"
+		}
 	default:
 		l.Holder, l.Mine, l.InForce = "b/1", true, flag("in force")
 	}
+	l.Unwatched = rapid.IntRange(0, 5).Draw(t, "unwatched") == 0
 	l.Handoff, l.HandoffAttempt = maybeSet(t, "handoff"), rapid.SampledFrom([]string{"", "x1"}).Draw(t, "handoff attempt")
 	return l
 }
@@ -113,6 +122,9 @@ func anyFacts(t *rapid.T) role.Facts {
 	}
 	f.ShuttingDown = rapid.IntRange(0, 4).Draw(t, "shutting down") == 0
 	f.StepDownDue = f.ShuttingDown && flag("step-down due")
+	if rapid.IntRange(0, 3).Draw(t, "closed by another") == 0 {
+		f.Closed = &role.Closed{Recorded: flag("recorded"), Wait: time.Duration(rapid.IntRange(0, 1).Draw(t, "wait"))}
+	}
 	switch rapid.IntRange(0, 5).Draw(t, "refusal") {
 	case 0:
 		f.Refusal = &role.Refusal{Attempt: "x1", Why: "refused"}
@@ -182,6 +194,14 @@ var promises = map[role.StepKind]func(role.Facts, role.Intent, role.Decision) st
 			return "a transition is under way"
 		case !holds(f):
 			return "the lease is not in force"
+		case f.Lease.Unwatched:
+			return "nobody watches the manager"
+		case f.Closed != nil && !f.Closed.Recorded:
+			return "it is opened against somebody else without a record"
+		case f.Closed != nil && (len(f.Peers.Silent) > 0 || slices.ContainsFunc(f.Peers.Answers, func(p role.Peer) bool {
+			return !p.ReadOnly || !f.MySQL.Executed.Contains(p.Held)
+		})):
+			return "it is opened against somebody else without a look at all others"
 		case i.Diverged || f.ShuttingDown || i.PromotionUnreadable || (i.PromotionExecuted == nil && i.Generation > 1):
 			return "it may not be opened"
 		case i.PromotionExecuted != nil && !f.MySQL.Executed.Contains(*i.PromotionExecuted):
@@ -192,6 +212,12 @@ var promises = map[role.StepKind]func(role.Facts, role.Intent, role.Decision) st
 			return "nobody was compared with since the lease was taken"
 		case f.SemiSync != f.MySQL.SemiSync.SourceEnabled:
 			return "semi-sync is not as configured"
+		}
+		return ""
+	},
+	role.RecordReassert: func(f role.Facts, _ role.Intent, _ role.Decision) string {
+		if f.Closed == nil || f.Closed.Wait > 0 || !holds(f) {
+			return "there is nothing to record"
 		}
 		return ""
 	},
@@ -232,6 +258,10 @@ var promises = map[role.StepKind]func(role.Facts, role.Intent, role.Decision) st
 	},
 	role.AcquireLease: func(f role.Facts, i role.Intent, _ role.Decision) string {
 		switch {
+		case f.Lease.PromisedTo != "":
+			return "it has promised not to take it"
+		case f.Lease.Unwatched:
+			return "nobody watches the manager"
 		case f.Lease.Holder != "" && !f.Lease.Mine && !f.Lease.Expired:
 			return "the lease is another's"
 		case i.CurrentPrimary != f.Instance && !target(f, i):
@@ -374,7 +404,7 @@ func TestAWritableServerIsEitherThePrimaryWithTheLeaseOrDemoted(t *testing.T) {
 		f.ServerRunning, f.ServerGone, f.MySQL = true, false, anyMySQL(t)
 		f.MySQL.ReadOnly, f.MySQL.SuperReadOnly = false, false
 		d := role.Decide(f, i)
-		may := i.Known && f.Lease.Known && i.CurrentPrimary == f.Instance && holds(f) && !f.StepDownDue && pending(i) == nil
+		may := i.Known && f.Lease.Known && i.CurrentPrimary == f.Instance && holds(f) && !f.Lease.Unwatched && !f.StepDownDue && pending(i) == nil
 		if may && d.Step.Kind == role.Demote {
 			t.Fatalf("the primary is demoted: %s", d.Why)
 		}
