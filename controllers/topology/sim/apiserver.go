@@ -27,6 +27,8 @@ type leaseObject struct {
 	handoffAttempt string
 	// renewTime is what the holder wrote, by its own date.
 	renewTime time.Time
+	// reasserted is when a server was last opened again that somebody else had closed, by its manager's date.
+	reasserted time.Time
 }
 
 // podObject is a Pod in one version. It is never changed.

@@ -37,6 +37,7 @@ const (
 	SlowOperator    FaultKind = "the operator's requests are late"
 	LossyInstance   FaultKind = "answers to an instance are lost"
 	LossyOperator   FaultKind = "answers to the operator are lost"
+	MakeReadOnly    FaultKind = "a person makes a server read-only"
 	SlowApplier     FaultKind = "an instance applies slowly"
 	SlowReceiver    FaultKind = "an instance receives late"
 	TearDisk        FaultKind = "the machine crashes and its disk lost what it had confirmed"
@@ -52,7 +53,7 @@ var Kinds = []FaultKind{
 	KillServer, KillContainer, CrashMachine, LoseMachine, PauseServer, PauseManager, PauseWatchdog, PauseMachine,
 	CutInstances, CutOneWay, CutOperator, CutFromOperator, CutAPI, CutFromAPI, Isolate, APIOutage, CutOperatorAPI,
 	KillOperator, PauseOperator, StaleInstance, StaleOperator, SlowInstance, SlowOperator, LossyInstance, LossyOperator, SlowApplier, SlowReceiver,
-	DeletePod, AskSwitchover, CancelAsked, MoveClock,
+	DeletePod, AskSwitchover, CancelAsked, MakeReadOnly, MoveClock,
 }
 
 // Fault is one of them at a moment, for a while.
@@ -114,6 +115,11 @@ func (w *World) strike(f Fault) (repair func()) {
 	case DeletePod:
 		if p := w.api.pods[f.A]; p != nil {
 			w.deletePod(f.A, p.uid)
+		}
+	case MakeReadOnly:
+		if s := i.srv; s.accepting() && s.waiting == 0 {
+			s.readOnly = true
+			i.mgr.noticed()
 		}
 	case AskSwitchover, CancelAsked:
 		w.ask(f)

@@ -124,6 +124,19 @@ func (k *keeper) write(change func(*leaseObject), done func(stored *leaseObject,
 	})
 }
 
+// recordReassert notes on the Lease that a server is opened again that somebody else closed.
+func (k *keeper) recordReassert(done func(bool)) {
+	k.enter(func() {
+		k.write(func(l *leaseObject) { l.reasserted = k.w().date(k.m.p) }, func(stored *leaseObject, _, _ bool) {
+			if stored != nil {
+				k.took(stored, func(s lease.State) lease.State { return s })
+			}
+			k.leave()
+			done(stored != nil)
+		})
+	})
+}
+
 // enter lets one writing call through at a time.
 func (k *keeper) enter(do func()) {
 	if k.calling {

@@ -62,7 +62,9 @@ type manager struct {
 	waitPause   time.Duration
 	repeat      time.Duration
 
-	stopping    bool
+	closing  closing
+	stopping bool
+
 	stepDownDue bool
 
 	decision role.Decision
@@ -186,6 +188,7 @@ func (m *manager) moment(facts *protocol.MySQL) moment {
 	if mo.intent.CurrentPrimary == m.me() {
 		m.wasOne, m.primaryAt = true, now
 	}
+	f.Closed = m.closedByOther(facts)
 	f.LatelyPrimary = m.wasOne && now-m.primaryAt < routesLag
 	if m.refusal != nil && m.refusal.Attempt == "" && now-m.refusedAt > refusalLasts {
 		m.refusal = nil
@@ -203,7 +206,7 @@ func (m *manager) answers() *role.Peers {
 		return nil
 	}
 	acquired, holding := m.keeper.state.AcquiredAt()
-	return &role.Peers{SinceLease: holding && m.asked >= acquired, Answers: m.peers.Answers}
+	return &role.Peers{SinceLease: holding && m.asked >= acquired, Answers: m.peers.Answers, Silent: m.peers.Silent}
 }
 
 // intentOf is what a Cluster means to this instance.
@@ -280,9 +283,10 @@ func (m *manager) askPeers(mo *moment, then func()) {
 	m.asked = m.now()
 	whom := m.whom(mo)
 	var answers []role.Peer
+	var silent []string
 	left := len(whom)
 	finish := func() {
-		m.peers = &role.Peers{Answers: answers}
+		m.peers = &role.Peers{Answers: answers, Silent: silent}
 		mo.facts.Peers = m.answers()
 		mo.facts.Lease = m.keeper.facts()
 		then()
@@ -301,9 +305,11 @@ func (m *manager) askPeers(mo *moment, then func()) {
 			if ok && answer.MySQL != nil {
 				answers = append(answers, role.Peer{
 					Instance: answer.Instance, ServerUUID: answer.MySQL.ServerUUID, Generation: answer.Role.Generation,
-					Executed: answer.MySQL.Executed, Held: answer.MySQL.Held(),
+					Executed: answer.MySQL.Executed, Held: answer.MySQL.Held(), ReadOnly: !answer.MySQL.Writable(),
 					Diverged: slices.Contains(mo.cluster.c.Status.DivergedInstances, answer.Instance),
 				})
+			} else {
+				silent = append(silent, name(n))
 			}
 			if left--; left == 0 {
 				finish()

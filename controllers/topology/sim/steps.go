@@ -25,6 +25,7 @@ func (m *manager) carryOut(mo *moment, d role.Decision) {
 	s := m.srv()
 	switch d.Step.Kind {
 	case role.Demote:
+		m.closing.opened = 0
 		m.demote(time.Second, demoteTimeout, done)
 	case role.AcquireLease:
 		m.keeper.acquire(done)
@@ -49,6 +50,8 @@ func (m *manager) carryOut(mo *moment, d role.Decision) {
 		m.statement(stepTimeout, func() bool { s.setSemiSync(s.sourceOn, true, 0); return true }, done)
 	case role.ReplicaSemiSync:
 		m.statement(stepTimeout, func() bool { s.setSemiSync(false, mo.facts.SemiSync || s.replicaOn, 0); return true }, done)
+	case role.RecordReassert:
+		m.keeper.recordReassert(done)
 	case role.Claim:
 		m.claim(mo, d, 0)
 	case role.OpenWrites:
@@ -268,8 +271,9 @@ func (m *manager) remember(mo *moment, d role.Decision) {
 		}
 	default:
 	}
+	m.rememberOpening(d.Step.Kind)
 	switch d.Step.Kind {
-	case role.StopReceiver, role.Claim, role.SourceSemiSync:
+	case role.StopReceiver, role.Claim, role.SourceSemiSync, role.RecordReassert:
 	default:
 		m.peers = nil
 	}
