@@ -11,7 +11,7 @@ package controllers
 // Clusters, Leases and events include what controllers/objects puts into the
 // Role of an instance.
 //
-// +kubebuilder:rbac:groups=mysql.cnmsql.co,resources=clusters,verbs=get;list;watch
+// +kubebuilder:rbac:groups=mysql.cnmsql.co,resources=clusters,verbs=get;list;patch;watch
 // +kubebuilder:rbac:groups=mysql.cnmsql.co,resources=clusters/status,verbs=get;patch;update
 // +kubebuilder:rbac:groups=mysql.cnmsql.co,resources=clusters/finalizers,verbs=update
 // +kubebuilder:rbac:groups="",resources=pods,verbs=create;delete;get;list;patch;watch
@@ -22,5 +22,7 @@ package controllers
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=create;get;list;patch;update;watch
 // +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses,verbs=list
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
+// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=create;delete;get;list;patch;watch
 // +kubebuilder:rbac:groups=cert-manager.io,resources=certificates,verbs=create;delete;get;list;patch;watch
 // +kubebuilder:rbac:groups=cert-manager.io,resources=issuers,verbs=create;get;list;patch;watch

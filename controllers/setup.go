@@ -62,7 +62,7 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 	for _, setup := range []func() error{
 		func() error {
 			return topology.SetupWithManager(mgr, topology.Options{
-				Instances: instances, Secrets: secrets, OperatorImage: o.OperatorImage, MaxConcurrentReconciles: n,
+				Instances: instances, Secrets: secrets, Nodes: len(o.Namespaces) == 0, OperatorImage: o.OperatorImage, MaxConcurrentReconciles: n,
 			})
 		},
 		func() error { return services.SetupWithManager(mgr, services.Options{MaxConcurrentReconciles: n}) },

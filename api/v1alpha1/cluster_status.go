@@ -84,7 +84,8 @@ type ClusterStatus struct {
 	// +optional
 	LastElection *Election `json:"lastElection,omitempty"`
 
-	// Failback tells of an automatic return to a preferred instance that had to be ended; it is tried again later.
+	// Failback tells of a move of the role to a preferred instance, or away from a cordoned node, that had to be
+	// ended; it is tried again later.
 	// +optional
 	Failback *FailbackStatus `json:"failback,omitempty"`
 
@@ -160,7 +161,7 @@ const (
 )
 
 // TransitionCause says what led to a change of primary.
-// +kubebuilder:validation:Enum=bootstrap;asked;failed;unreachable;stopping;preferred;acceptedLoss;statusLost
+// +kubebuilder:validation:Enum=bootstrap;asked;failed;unreachable;stopping;cordoned;preferred;acceptedLoss;statusLost
 type TransitionCause string
 
 // The causes of a transition.
@@ -175,6 +176,8 @@ const (
 	CauseUnreachable TransitionCause = "unreachable"
 	// CauseStopping: the primary's Pod is being stopped.
 	CauseStopping TransitionCause = "stopping"
+	// CauseCordoned: no Pod may be placed any more on the primary's node.
+	CauseCordoned TransitionCause = "cordoned"
 	// CausePreferred: a more preferred instance is fit (failoverPolicy.preferredPrimary).
 	CausePreferred TransitionCause = "preferred"
 	// CauseAcceptedLoss: a person accepted a stated loss (the annotation mysql.cnmsql.co/accept-loss).
@@ -206,7 +209,7 @@ type PrimaryTransition struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// FailbackStatus is an automatic return to a preferred instance that had to be ended.
+// FailbackStatus is a move of the role that nobody asked for and that had to be ended.
 type FailbackStatus struct {
 	// Instance is where the role was to go, Reason why it did not.
 	Instance string `json:"instance"`

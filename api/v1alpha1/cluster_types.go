@@ -201,6 +201,17 @@ type ClusterSpec struct {
 	// +optional
 	FailoverDelay int32 `json:"failoverDelay,omitempty"`
 
+	// EnablePDB makes a disruption budget that lets one instance at a time be evicted. None is made for a single
+	// instance: it would keep its node from ever being drained. Default: true.
+	// +optional
+	EnablePDB *bool `json:"enablePDB,omitempty"`
+
+	// EnableSwitchoverOnDrain moves the role away from a primary whose Pod is being stopped, and from one whose node
+	// is cordoned (that only where the operator may read nodes). When it is false, the primary's end is answered by a
+	// failover. Default: true.
+	// +optional
+	EnableSwitchoverOnDrain *bool `json:"enableSwitchoverOnDrain,omitempty"`
+
 	// FailoverPolicy limits what an automatic change of primary may do. Default: no limits.
 	// +optional
 	FailoverPolicy *FailoverPolicy `json:"failoverPolicy,omitempty"`

@@ -45,6 +45,12 @@ func (c *Cluster) Default() {
 	orDefault(&s.Affinity.PodAntiAffinityType, AntiAffinityPreferred)
 	orDefault(&s.MaxStartDelay, DefaultMaxStartDelay)
 	orDefault(&s.MaxStopDelay, DefaultMaxStopDelay)
+	if s.EnablePDB == nil {
+		s.EnablePDB = new(true)
+	}
+	if s.EnableSwitchoverOnDrain == nil {
+		s.EnableSwitchoverOnDrain = new(true)
+	}
 	if s.FailoverPolicy == nil {
 		s.FailoverPolicy = &FailoverPolicy{}
 	}

@@ -274,6 +274,16 @@ func (in *ClusterSpec) DeepCopyInto(out *ClusterSpec) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.EnablePDB != nil {
+		in, out := &in.EnablePDB, &out.EnablePDB
+		*out = new(bool)
+		**out = **in
+	}
+	if in.EnableSwitchoverOnDrain != nil {
+		in, out := &in.EnableSwitchoverOnDrain, &out.EnableSwitchoverOnDrain
+		*out = new(bool)
+		**out = **in
+	}
 	if in.FailoverPolicy != nil {
 		in, out := &in.FailoverPolicy, &out.FailoverPolicy
 		*out = new(FailoverPolicy)

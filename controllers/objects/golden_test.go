@@ -28,6 +28,7 @@ func minimal() *api.Cluster {
 	c.Spec.Instances = 3
 	c.Spec.Storage.Size = resource.MustParse("10Gi")
 	c.Default()
+	c.Status.InstanceNames = []string{"c1-1", "c1-2", "c1-3"}
 	return c
 }
 
@@ -83,6 +84,7 @@ func TestObjectsAreAsTheGoldenFilesSay(t *testing.T) {
 			"pvc":      anys(objects.PVCs(c, "c1-2")),
 			"services": append(anys(objects.RoleServices(c)), objects.InstanceService(c, "c1-2")),
 			"rbac":     {objects.ServiceAccount(c, "c1-2"), objects.Role(c, "c1-2"), objects.RoleBinding(c, "c1-2")},
+			"pdb":      {objects.PDB(c)},
 			"lease":    {objects.Lease(c, "", time.Unix(1700000000, 0).UTC()), objects.Lease(c, "c1-1/pod-uid", time.Unix(1700000000, 0).UTC())},
 			"certificates": append(anys(objects.Issuers(c)),
 				anys(objects.Certificates(c, []string{"c1-1"}))...),

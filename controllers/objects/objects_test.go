@@ -197,3 +197,24 @@ func TestRemovedIsOnlyWhatWasMadeAndIsNeverNeededAgain(t *testing.T) {
 		})
 	}
 }
+
+func TestABudgetLetsOneInstanceAtATimeBeEvicted(t *testing.T) {
+	for members, want := range map[int]int{0: -1, 1: -1, 2: 1, 3: 2, 5: 4} {
+		c := minimal()
+		c.Status.InstanceNames = nil
+		for n := range members {
+			c.Status.InstanceNames = append(c.Status.InstanceNames, c.InstanceName(int32(n+1)))
+		}
+		got := -1
+		if pdb := objects.PDB(c); pdb != nil {
+			got = pdb.Spec.MinAvailable.IntValue()
+		}
+		if got != want {
+			t.Errorf("%d instances: %d must stay, want %d", members, got, want)
+		}
+		c.Spec.EnablePDB = new(false)
+		if objects.PDB(c) != nil {
+			t.Errorf("%d instances: it is switched off and made", members)
+		}
+	}
+}

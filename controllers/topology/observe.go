@@ -182,6 +182,10 @@ func (r *Reconciler) instance(ctx context.Context, c *api.Cluster, name string, 
 	i := core.Instance{Name: name, Ordinal: ordinal}
 	if pod := o.pods[name]; pod != nil {
 		i.Pod = podFacts(pod, objects.TemplateHash(c, name, r.Objects))
+		var err error
+		if i.Pod.Cordoned, err = r.isCordoned(ctx, pod); err != nil {
+			return i, err
+		}
 	}
 	claims := []string{name}
 	if c.Spec.BinlogStorage != nil {

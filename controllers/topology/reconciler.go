@@ -28,6 +28,8 @@ import (
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch;create
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
+// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=create;delete;get;list;patch;watch
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;list;watch
 // +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses,verbs=list
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
@@ -55,6 +57,8 @@ type Reconciler struct {
 	Client  client.Client
 	Live    client.Reader
 	Secrets client.Reader
+	// Nodes reads nodes from a cache; nil when the operator may not read them.
+	Nodes client.Reader
 
 	Instances Instances
 	Events    events.EventRecorder
@@ -85,6 +89,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	d, err := r.decide(ctx, read)
 	if err == nil {
 		err = r.carryOut(ctx, read, d)
+	}
+	if err == nil {
+		err = r.budget(ctx, read, &d.Status)
 	}
 	return r.result(ctx, read, d, err)
 }

@@ -8,6 +8,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -41,6 +42,8 @@ type Options struct {
 	Instances *observer.Observer
 	// Secrets is the cache of Secrets' metadata, from scope.Secrets.
 	Secrets cache.Cache
+	// Nodes tells that the operator may read nodes: not where it works in some namespaces only.
+	Nodes bool
 	// OperatorImage is the image with the instance manager.
 	OperatorImage string
 	// MaxConcurrentReconciles is how many Clusters are worked on at once; 0 means one.
@@ -57,10 +60,16 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	}
 	options := scope.ControllerOptions(o.MaxConcurrentReconciles)
 	options.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, longestRetry)
-	err := ctrl.NewControllerManagedBy(mgr).
+	b := ctrl.NewControllerManagedBy(mgr)
+	if o.Nodes {
+		r.Nodes = mgr.GetClient()
+		b = b.Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.clustersOn), builder.WithPredicates(cordoned))
+	}
+	err := b.
 		Named("topology").
 		For(&api.Cluster{}, builder.WithPredicates(clusterChanged)).
 		Owns(&corev1.Pod{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
+		Owns(&policyv1.PodDisruptionBudget{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Owns(&corev1.PersistentVolumeClaim{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		Watches(&coordinationv1.Lease{}, r.leaseHandler()).
 		WatchesRawSource(secretSource(o.Secrets)).

@@ -5,6 +5,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -38,6 +39,7 @@ func Cache(namespaces ...string) (cache.Options, error) {
 			&rbacv1.Role{}:                  only,
 			&rbacv1.RoleBinding{}:           only,
 			&coordinationv1.Lease{}:         only,
+			&policyv1.PodDisruptionBudget{}: only,
 		},
 	}
 	return options, nil

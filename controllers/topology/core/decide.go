@@ -66,8 +66,9 @@ var PrimaryRules = []Rule{
 	{"the primary has failed", "After failoverDelay, when failoverPolicy.minTimeBetweenFailovers does not hold it back, and once its lease is free: reads everybody anew, elects, writes a failover transition. A primary that keeps its lease and does not serve has its Pod stopped.", (*pass).primaryFailed},
 	{"the primary cannot be reached", "Nothing: the fault may lie between the operator and the primary. Says so. One that replicas hear and clients cannot reach is asked to hand over.", (*pass).primaryUnreachable},
 	{"the primary is opening", "Waits until the instance that claimed the role is writable; a switchover that is asked for waits with it.", (*pass).primaryOpening},
-	{"the primary's Pod is being stopped", "Moves the role to the best replica before the Pod ends.", (*pass).primaryGoing},
+	{"the primary's Pod is being stopped", "Moves the role to the best replica before the Pod ends, unless enableSwitchoverOnDrain is false.", (*pass).primaryGoing},
 	{"a switchover is asked for", "Validates; refuses and resets targetPrimary, or writes a switchover transition.", (*pass).switchoverAsked},
+	{"the primary's node is cordoned", "Moves the role to the best replica on a node that is not, unless enableSwitchoverOnDrain is false. After a move that had to be ended it waits as for a preferred instance.", (*pass).primaryCordoned},
 	{"another instance is preferred", "Moves the role, in a switchover, to the first of failoverPolicy.preferredPrimary that is fit. Not while an instance is being cloned, and after one that had to be ended not for ten minutes, then twice as long each time.", (*pass).failBack},
 	{"the primary is healthy", "Nothing.", (*pass).primaryHealthy},
 }

@@ -36,6 +36,7 @@ var situations = []struct {
 	{"the primary is silent and heard", "the primary cannot be reached", func() *world { w := sound(); w.i(1).Report = nil; return w }, api.PhaseDegraded},
 	{"the primary's Pod is being stopped", "the primary's Pod is being stopped", func() *world { w := sound(); w.i(1).Pod.Terminating = true; return w }, api.PhaseSwitchover},
 	{"a switchover is asked for", "a switchover is asked for", func() *world { w := sound(); w.Cluster.Status.TargetPrimary = "c1-3"; return w }, api.PhaseSwitchover},
+	{"the primary's node is cordoned", "the primary's node is cordoned", func() *world { w := sound(); w.i(1).Pod.Cordoned = true; return w }, api.PhaseSwitchover},
 	{"a preferred instance is fit", "another instance is preferred", func() *world { return sound().prefer("c1-3") }, api.PhaseSwitchover},
 	{"nobody may be promoted, and a loss was accepted", "a loss was accepted", func() *world { return torn().with(api.AnnotationAcceptLoss, "c1-2="+set("3:1").String()) }, api.PhaseFailingOver},
 	{"nobody may be promoted", "the primary has failed", func() *world { return deadPrimary().held(2, "1:1-99, 2:1", "").held(3, "1:1-99, 3:1", "") }, api.PhaseBlocked},

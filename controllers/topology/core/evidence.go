@@ -176,7 +176,7 @@ func (p *pass) relieve(i *Instance) {
 		p.recheck(max(h.left, time.Second))
 		return
 	}
-	if to := p.bestReplica(); to != "" {
+	if to := p.bestReplica(nil); to != "" {
 		p.start(api.TransitionSwitchover, api.CauseUnreachable, to, "no client reaches the primary")
 		p.warn(api.EventSwitchoverStarted, "the primary moves from %s to %s, because no client reaches it", i.Name, to)
 		p.moves(p.st.PrimaryTransition)

@@ -47,7 +47,7 @@ func (p *pass) preferredFit() string {
 		if name == p.st.CurrentPrimary {
 			return ""
 		}
-		if p.unfit(name) == "" && p.s.instance(name).Pod.Ready {
+		if pod := p.s.instance(name); p.unfit(name) == "" && pod.Pod.Ready && (!pod.Pod.Cordoned || !p.drains()) {
 			return name
 		}
 	}
@@ -70,6 +70,11 @@ func (p *pass) failbackWaits(to string) (why string, left time.Duration) {
 	if behind := p.s.instance(to).Report.MySQL.Replication.SecondsBehind; behind == nil || *behind > failbackBehind {
 		return "it to catch up", 0
 	}
+	return p.failbackPaused(to)
+}
+
+// failbackPaused says until when, because the last move to an instance had to be ended.
+func (p *pass) failbackPaused(to string) (why string, left time.Duration) {
 	f := p.st.Failback
 	if f == nil || f.Instance != to {
 		return "", 0
@@ -92,7 +97,7 @@ func failbackPause(attempts int32) time.Duration {
 
 // rememberFailback keeps that a return had to be ended, so that it is not tried again at once.
 func (p *pass) rememberFailback(t *api.PrimaryTransition, why string) {
-	if t.Cause != api.CausePreferred {
+	if t.Cause != api.CausePreferred && t.Cause != api.CauseCordoned {
 		return
 	}
 	attempts := int32(1)

@@ -201,12 +201,12 @@ func (p *pass) unfit(name string) string {
 // primaryGoing moves the role away from a primary whose Pod is being stopped.
 func (p *pass) primaryGoing() bool {
 	i := p.primary()
-	if i == nil || !i.going() || p.pending() != nil || !i.writable(p.st.CurrentPrimaryGeneration) {
+	if i == nil || !i.going() || !p.drains() || p.pending() != nil || !i.writable(p.st.CurrentPrimaryGeneration) {
 		return false
 	}
 	p.outcome(api.PhaseDegraded, api.ReasonInstancesNotReady, "%s is being stopped, and no replica can take over", i.Name)
 	p.recheck(time.Second)
-	if to := p.bestReplica(); to != "" {
+	if to := p.bestReplica(nil); to != "" {
 		p.start(api.TransitionSwitchover, api.CauseStopping, to, "the primary's Pod is being stopped")
 		p.event(api.EventSwitchoverStarted, "the primary moves from %s to %s, because its Pod is being stopped", i.Name, to)
 		p.moves(p.st.PrimaryTransition)
@@ -214,19 +214,63 @@ func (p *pass) primaryGoing() bool {
 	return true
 }
 
-// bestReplica is the fit instance that is least behind; empty when there is none.
-func (p *pass) bestReplica() string {
-	best, backlog := "", uint64(0)
-	for _, i := range p.s.Instances {
-		if i.Name == p.st.CurrentPrimary || p.unfit(i.Name) != "" {
+// drains tells that the role is moved away before a primary's Pod ends.
+func (p *pass) drains() bool {
+	return p.c.Spec.EnableSwitchoverOnDrain == nil || *p.c.Spec.EnableSwitchoverOnDrain
+}
+
+// primaryCordoned moves the role away from a healthy primary whose node is about to be emptied.
+func (p *pass) primaryCordoned() bool {
+	i := p.primary()
+	if i == nil || i.Pod == nil || !i.Pod.Cordoned || !p.drains() || p.pending() != nil {
+		return false
+	}
+	to := p.bestReplica(func(i *Instance) bool { return !i.Pod.Cordoned && i.Pod.Ready })
+	if to == "" {
+		p.note = "the primary's node is cordoned, and no replica on another node can take over"
+		return false
+	}
+	if why, left := p.failbackPaused(to); why != "" {
+		p.note = fmt.Sprintf("the primary's node is cordoned; the role moves to %s at %s", to, why)
+		p.recheck(left)
+		return false
+	}
+	p.start(api.TransitionSwitchover, api.CauseCordoned, to, "the primary's node is cordoned")
+	p.event(api.EventSwitchoverStarted, "the primary moves from %s to %s, because its node is cordoned", i.Name, to)
+	p.moves(p.st.PrimaryTransition)
+	return true
+}
+
+// bestReplica is the fit instance that is least behind, of those that may be; empty when there is none. One on a
+// cordoned node comes after all others.
+func (p *pass) bestReplica(may func(*Instance) bool) string {
+	var best *Instance
+	var least uint64
+	for n := range p.s.Instances {
+		i := &p.s.Instances[n]
+		if i.Name == p.st.CurrentPrimary || p.unfit(i.Name) != "" || may != nil && !may(i) {
 			continue
 		}
-		n := p.lastSeen().Minus(i.Report.MySQL.Executed).Count()
-		if best == "" || n < backlog || n == backlog && p.preference(i.Name) < p.preference(best) {
-			best, backlog = i.Name, n
+		behind := p.lastSeen().Minus(i.Report.MySQL.Executed).Count()
+		if best == nil || p.rather(i, behind, best, least) {
+			best, least = i, behind
 		}
 	}
-	return best
+	if best == nil {
+		return ""
+	}
+	return best.Name
+}
+
+// rather tells that an instance is a better target of a switchover than another.
+func (p *pass) rather(i *Instance, behind uint64, than *Instance, least uint64) bool {
+	switch {
+	case i.Pod.Cordoned != than.Pod.Cordoned:
+		return than.Pod.Cordoned
+	case behind != least:
+		return behind < least
+	}
+	return p.preference(i.Name) < p.preference(than.Name)
 }
 
 // lastSeen is what the primary was last seen to have executed.

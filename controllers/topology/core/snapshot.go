@@ -54,6 +54,8 @@ type Pod struct {
 	Ended string
 	// Ready is the Pod's condition, never that of its containers.
 	Ready bool
+	// Cordoned tells that its node takes no more Pods.
+	Cordoned bool
 	// Running tells that the server's container is running now.
 	Running bool
 	// Role and Routable are its labels.
