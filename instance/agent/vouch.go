@@ -69,9 +69,13 @@ func (k *Keeper) ask(ctx context.Context) {
 		k.change(k.state.Doubted(started))
 	}
 	k.mu.Unlock()
+	log := k.log
+	if renewed, _ := s.RenewedAt(); s.Confirmed() > renewed && was == "" {
+		log = log.V(1) // the round before came to the same
+	}
 	switch {
 	case v.Unanimous:
-		k.log.Info("the API server is not reached; going on by the word of all other instances", "instances", v.Peers)
+		log.Info("the API server is not reached; going on by the word of all other instances", "instances", v.Peers)
 		k.o.Changed()
 	case v.Newer:
 		k.log.Info("another instance knows a later primary", "reason", v.Why)

@@ -19,6 +19,8 @@ import (
 const (
 	firstRewatch = 200 * time.Millisecond
 	lastRewatch  = 5 * time.Second
+	// openTime is how long a watch may take to begin.
+	openTime = 5 * time.Second
 )
 
 // Watcher keeps the Cluster as last seen. What it has stands through an outage of the API server.
@@ -138,7 +140,12 @@ func (w *Watcher) follow(ctx context.Context, what string, open func(context.Con
 }
 
 func (w *Watcher) watchOnce(ctx context.Context, open func(context.Context) (watch.Interface, error)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	// A request that was swallowed on its way would be waited for without end.
+	late := time.AfterFunc(openTime, cancel)
 	stream, err := open(ctx)
+	late.Stop()
 	if err != nil {
 		return err
 	}

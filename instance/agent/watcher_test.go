@@ -2,6 +2,7 @@ package agent
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +40,22 @@ func TestAClusterIsNeverReplacedByAnOlderOne(t *testing.T) {
 		w.accept(at("50", "c-3"), clock.Now())
 		if got := w.Cluster().Status.CurrentPrimary; got != "c-3" || w.Age() != 0 {
 			t.Errorf("primary %q, age %s", got, w.Age())
+		}
+	})
+}
+
+// A request for a watch that was lost on its way is not waited for without end.
+func TestAWatchThatDoesNotBeginIsOpenedAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.api.outage(false, true)
+		w.start()
+		time.Sleep(time.Second)
+		w.api.outage(false, false) // the requests that hang do so for good
+		time.Sleep(openTime + lastRewatch)
+		synctest.Wait()
+		if w.watcher.Cluster() == nil || !w.keeper.Facts().Known {
+			t.Error("the Cluster or its Lease is not seen")
 		}
 	})
 }

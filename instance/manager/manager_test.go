@@ -305,6 +305,27 @@ func TestInstancesJoinAndChangeTheRole(t *testing.T) {
 	}
 }
 
+// outage is one of the API server: the primary goes on by the word of the others.
+func (c *cluster) outage(primary *member) {
+	c.t.Helper()
+	c.api.Hang(true)
+	c.api.Disconnect()
+	began := time.Now()
+	primary.await("vouched for", 30*time.Second, func(r protocol.Report) bool { return r.Lease.Vouched })
+	for time.Since(began) < 40*time.Second {
+		r := primary.reporter.Report()
+		if !writable(r) || r.Lease.Fenced {
+			c.t.Fatalf("%s into the outage: lease %+v, role %+v", time.Since(began), r.Lease, r.Role)
+		}
+		time.Sleep(50 * time.Millisecond) // it is watched all the time
+	}
+	if r := primary.reporter.Report(); len(r.Lease.Peers) != 2 || r.Lease.RenewedAgoMillis < 30_000 {
+		c.t.Errorf("lease %+v", r.Lease)
+	}
+	c.api.Hang(false)
+	primary.await("renewing again", 30*time.Second, func(r protocol.Report) bool { return r.Lease.Held && !r.Lease.Vouched })
+}
+
 func changeRoles(t *testing.T, semiSync bool) {
 	c := newCluster(t, semiSync)
 	one := c.bootstrap()
@@ -341,6 +362,12 @@ func changeRoles(t *testing.T, semiSync bool) {
 	c.api.Change(func(o *api.Cluster) { o.Status.PrimaryTransition = nil })
 	if s := c.api.Status(); s.CurrentPrimaryGeneration != 4 {
 		t.Errorf("generation %d", s.CurrentPrimaryGeneration)
+	}
+	if !semiSync {
+		c.outage(one)
+		for _, m := range []*member{two, three} {
+			m.await("in sight of the Cluster again", 30*time.Second, func(r protocol.Report) bool { return r.Role.IntentAgeMillis < 5000 })
+		}
 	}
 	// The Pod of the primary is stopped; the operator moves the role.
 	go func() {

@@ -22,17 +22,8 @@ func resume(f Facts, i Intent) Decision {
 	if f.ShuttingDown {
 		return wait(Replica, "its Pod is being stopped")
 	}
-	if i.Diverged {
-		return refuseResume(f, "it is marked as diverged")
-	}
-	if f.Lease.Unwatched {
-		return refuseResume(f, "its watchdog process does not run")
-	}
-	if why := lostHistory(m.Executed, i); why != "" {
+	if why := unfit(f, i); why != "" {
 		return refuseResume(f, why)
-	}
-	if f.Refusal.ofResume(i.Generation) {
-		return refuseResume(f, f.Refusal.Why)
 	}
 	if d, due := takeLease(f, Replica); due {
 		return d
@@ -66,6 +57,23 @@ func resume(f Facts, i Intent) Decision {
 		return do(Replica, Confirm, "reading the Cluster and the Lease once more")
 	}
 	return do(Replica, OpenWrites, "opening for writes")
+}
+
+// unfit says why the role is not taken up again, before the lease is asked for.
+func unfit(f Facts, i Intent) string {
+	switch {
+	case i.Diverged:
+		return "it is marked as diverged"
+	case f.Lease.Unwatched:
+		return "its watchdog process does not run"
+	}
+	if why := lostHistory(f.MySQL.Executed, i); why != "" {
+		return why
+	}
+	if f.Refusal.ofResume(i.Generation) {
+		return f.Refusal.Why
+	}
+	return ""
 }
 
 // reassert is what comes before a server is opened again that somebody else made read-only. Whoever did that may

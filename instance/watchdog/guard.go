@@ -71,11 +71,11 @@ func (g *Guard) Starts() int { return int(g.starts.Load()) }
 // Run keeps a watchdog running until ctx ends.
 func (g *Guard) Run(ctx context.Context) error {
 	failing := false
-	for ctx.Err() == nil {
+	for {
 		err := g.once(ctx)
 		g.alive.Store(false)
 		if ctx.Err() != nil {
-			return nil
+			break
 		}
 		if err != nil && !failing {
 			g.o.Log.Error(err, "the watchdog does not run")

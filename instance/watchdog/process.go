@@ -41,17 +41,23 @@ func Run(b *Board, out io.Writer) error {
 			if !there || (at == shot.deadline && pid != shot.pid) {
 				break // nothing runs that ran when the deadline passed
 			}
+			err := kill(pid, start) // before anything is said: nobody may be listening
 			if at != shot.deadline {
-				fmt.Fprintf(out, "killing the server: its manager did not move the deadline, which passed %s ago\n", now-at) //nolint:errcheck // the kill matters
+				say(out, now-at, err)
 			}
 			shot.deadline, shot.pid = at, pid
-			if err := kill(pid, start); err != nil {
-				fmt.Fprintf(out, "killing the server: %v\n", err) //nolint:errcheck // it is tried again
-			}
 			next = now + killRetry
 		}
 		sleepUntil(next)
 	}
+}
+
+func say(out io.Writer, late time.Duration, err error) {
+	text := "killed the server: its manager did not move the deadline, which passed " + late.String() + " ago"
+	if err != nil {
+		text = "the server is to be killed and cannot be: " + err.Error()
+	}
+	_, _ = fmt.Fprintln(out, text)
 }
 
 // kill ends exactly the process that was started then.
@@ -60,15 +66,19 @@ func kill(pid int, start int64) error {
 	if errors.Is(err, unix.ESRCH) {
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("opening process %d: %w", pid, err)
-	}
-	defer func() { _ = unix.Close(fd) }()
 	// The descriptor is of one process for good; if this is another than was meant, it is left alone.
 	if is, ok := startOf(pid); !ok || is != start {
 		return nil
 	}
-	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+	if err == nil {
+		defer func() { _ = unix.Close(fd) }()
+		err = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+	}
+	if err != nil {
+		// A sandbox may forbid these two calls. The process was there a moment ago, so the number is still its own.
+		err = unix.Kill(pid, unix.SIGKILL)
+	}
+	if err != nil && !errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("sending a signal to process %d: %w", pid, err)
 	}
 	return nil

@@ -126,7 +126,7 @@ func (f *family) watchdogs() (pids []int) {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", f.manager))
 	for _, task := range tasks {
 		text, _ := os.ReadFile(task)
-		for _, field := range strings.Fields(string(text)) {
+		for field := range strings.FieldsSeq(string(text)) {
 			if pid, err := strconv.Atoi(field); err == nil && pid != f.server && alive(pid) {
 				pids = append(pids, pid)
 			}
