@@ -97,7 +97,8 @@ func (w *World) logged(n int, id txn) {
 
 // clusterWritten looks at each write of the Cluster's status.
 //
-// I3: the generation grows by one with each promotion and never otherwise.
+// I3: the generation grows by one with each promotion and never otherwise, and a promotion is what a transition in
+// the status asks for.
 // I2: a promoted instance holds everything that was acknowledged.
 // I4: a promoted instance holds nothing that the primary before it did not have.
 func (w *World) clusterWritten(before, after *api.Cluster, who string) {
@@ -112,6 +113,10 @@ func (w *World) clusterWritten(before, after *api.Cluster, who string) {
 	}
 	if who != b.CurrentPrimary {
 		w.violate("I3", "%s wrote that %s is the primary", who, b.CurrentPrimary)
+		return
+	}
+	if t := a.PrimaryTransition; t == nil || t.To != who || t.Generation != b.CurrentPrimaryGeneration {
+		w.violate("I3", "%s took the role in generation %d, which no transition in the status gave to it", who, b.CurrentPrimaryGeneration)
 		return
 	}
 	n := ordinal(b.CurrentPrimary)

@@ -71,6 +71,7 @@ type manager struct {
 	sequence uint64
 	told     outline
 	noticing bool
+	telling  bool
 }
 
 // moment is what one decision is made from.

@@ -145,6 +145,7 @@ func (o *operator) dial(i int) {
 		if s.stream != stream {
 			return
 		}
+		news := ok || !s.asked
 		s.asked = true
 		if ok && o.pods[i] != nil && r.PodUID == o.pods[i].uid {
 			s.open = true
@@ -156,7 +157,9 @@ func (o *operator) dial(i int) {
 				}
 			})
 		}
-		o.wake()
+		if news {
+			o.wake()
+		}
 	})
 }
 
@@ -336,13 +339,13 @@ func (o *operator) instance(i int, asked *answers, now time.Duration) core.Insta
 	}
 	in.Pod = &core.Pod{UID: pod.uid, Terminating: pod.terminating, Ready: pod.ready, Running: pod.running, Role: pod.role, Routable: pod.routable}
 	s := &o.sights[i]
-	if s.open && now-s.arrived > time.Second && o.w.streams(i) {
-		// What only grows is told once a second.
-		s.report, s.arrived = o.w.inst[i].mgr.report(), now-o.w.between(0, time.Second)
-	}
 	in.Report, in.Asked = s.report, s.asked
 	if s.report != nil {
 		in.Age = now - s.arrived
+		if o.w.streams(i) {
+			// A report is told again now and then though nothing has changed.
+			in.Age = min(in.Age, o.w.between(0, protocol.WatchHeartbeat))
+		}
 	}
 	if asked == nil {
 		return in

@@ -94,6 +94,18 @@ func (m *manager) push(r *protocol.Report) {
 	w.after(w.op.p, w.hop(), func() { w.op.heard(m.n, r) })
 }
 
+// progress tells the operator, within a second, of transactions that were written.
+func (m *manager) progress() {
+	if m.telling || !m.p.alive {
+		return
+	}
+	m.telling = true
+	m.w.after(m.p, time.Second, func() {
+		m.telling = false
+		m.push(m.report())
+	})
+}
+
 // noticed makes the manager see, with its next reading of the server, what changed there by itself.
 func (m *manager) noticed() {
 	if m.noticing || !m.p.alive {

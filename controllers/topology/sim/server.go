@@ -107,6 +107,7 @@ func (s *server) append(e entry) {
 	s.log = append(s.log, e)
 	s.ever.add(e.id)
 	s.w.logged(s.n, e.id)
+	s.w.inst[s.n].mgr.progress()
 }
 
 // write is a client's transaction.

@@ -212,6 +212,9 @@ func (m *manager) claim(mo *moment, d role.Decision, try int) {
 		status := c.c.Status.DeepCopy()
 		status.CurrentPrimary = m.me()
 		status.CurrentPrimaryGeneration = mo.intent.Transition.Generation
+		if m.w.rules.ClaimBlindly {
+			status.CurrentPrimaryGeneration = c.c.Status.CurrentPrimaryGeneration + 1
+		}
 		status.PromotionGTIDExecuted = d.Step.Executed.String()
 		status.CurrentPrimaryServerUUID = mo.facts.MySQL.ServerUUID
 		var now *stored
