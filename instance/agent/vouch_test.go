@@ -8,6 +8,7 @@ import (
 	"time"
 
 	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/instance/lease"
 	"cnmsql.co/operator/instance/protocol"
 )
 
@@ -272,4 +273,28 @@ func TestATargetThatHasVouchedWaitsForItsPromise(t *testing.T) {
 			t.Errorf("opened %s after the promise: %s", at-promised, w.reporter.Report().Role.Doing)
 		}
 	})
+}
+
+func TestAnInstanceWithoutOthersGoesOnUnlessItsListIsUnknown(t *testing.T) {
+	for name, c := range map[string]struct {
+		view lease.View
+		held bool
+	}{
+		"alone":       {lease.View{Known: true, Generation: 4, Primary: "b", Instances: []string{"b"}}, true},
+		"not known":   {lease.View{}, false},
+		"not in list": {lease.View{Known: true, Generation: 4, Primary: "b"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				k := newKeeping(t)
+				k.keeper.o.View = func() lease.View { return c.view }
+				k.outage(true)
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				if s := k.keeper.State(); s.Held != c.held || len(k.voters.asked) != 0 {
+					t.Errorf("%+v, asked %d times", s, len(k.voters.asked))
+				}
+			})
+		})
+	}
 }
