@@ -65,6 +65,10 @@ type ClusterStatus struct {
 	// healthy, writable primary.
 	// +optional
 	PrimaryFailingSince *metav1.MicroTime `json:"primaryFailingSince,omitempty"`
+	// PrimaryOpening is the run of the server that a failed primary was last seen with; cleared with
+	// primaryFailingSince. Each run has its own time to open for writes.
+	// +optional
+	PrimaryOpening *PrimaryOpening `json:"primaryOpening,omitempty"`
 	// PrimaryHealthySince is the start of the present primary's last healthy stretch without a break.
 	// +optional
 	PrimaryHealthySince *metav1.MicroTime `json:"primaryHealthySince,omitempty"`
@@ -207,6 +211,15 @@ type PrimaryTransition struct {
 	Cause TransitionCause `json:"cause,omitempty"`
 	// +optional
 	Reason string `json:"reason,omitempty"`
+}
+
+// PrimaryOpening is one run of the server of a primary that does not serve.
+type PrimaryOpening struct {
+	// Server identifies the run; empty while there is none.
+	// +optional
+	Server string `json:"server,omitempty"`
+	// Since is when this run was first seen.
+	Since metav1.MicroTime `json:"since"`
 }
 
 // FailbackStatus is a move of the role that nobody asked for and that had to be ended.

@@ -22,6 +22,7 @@ func Decide(s Snapshot) Decision {
 	}
 	p.history()
 	p.settle()
+	p.watchRuns()
 	p.stretch()
 	p.judgeReplicas()
 	for _, r := range PrimaryRules {
@@ -188,6 +189,7 @@ func (p *pass) settle() {
 		now := p.now()
 		p.st.PrimaryFailingSince = &now
 	}
+	p.st.PrimaryOpening = nil
 	if p.st.TargetPrimary == t.From {
 		p.st.TargetPrimary = t.To
 	}

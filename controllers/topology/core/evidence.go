@@ -90,7 +90,37 @@ func (p *pass) patience() time.Duration {
 	if p.st.PrimaryFailingSince == nil {
 		return p.bound()
 	}
-	return p.bound() - max(p.s.Now.Sub(p.st.PrimaryFailingSince.Time), 0)
+	from := p.st.PrimaryFailingSince.Time
+	if o := p.st.PrimaryOpening; o != nil && o.Since.After(from) {
+		from = o.Since.Time
+	}
+	return p.bound() - max(p.s.Now.Sub(from), 0)
+}
+
+// watchRuns notes when the server of a primary that does not serve was started anew. It then has its own time to open:
+// without that a primary which took long to come back would be stopped for being late, again and again.
+func (p *pass) watchRuns() {
+	i := p.primary()
+	run := ""
+	switch {
+	case p.st.CurrentPrimary == "" || i.writable(p.st.CurrentPrimaryGeneration):
+		p.st.PrimaryOpening = nil
+		return
+	case p.st.PrimaryFailingSince == nil:
+		return
+	case i == nil || i.Pod == nil || i.Pod.Ended != "":
+	case i.Report == nil:
+		// Silence says nothing of the server.
+		return
+	case i.Report.Server.State == protocol.ServerRunning:
+		run = i.Pod.UID + " " + i.Report.Boot + " " + i.Report.Server.Since.UTC().Format(time.RFC3339Nano)
+	}
+	switch o := p.st.PrimaryOpening; {
+	case o == nil:
+		p.st.PrimaryOpening = &api.PrimaryOpening{Server: run, Since: *p.st.PrimaryFailingSince}
+	case o.Server != run:
+		p.st.PrimaryOpening = &api.PrimaryOpening{Server: run, Since: p.now()}
+	}
 }
 
 // failingSinceNow starts that time, unless it runs already.
@@ -100,6 +130,7 @@ func (p *pass) failingSinceNow() (first bool) {
 	}
 	now := p.now()
 	p.st.PrimaryFailingSince = &now
+	p.watchRuns()
 	return true
 }
 

@@ -236,3 +236,60 @@ func TestPrimaryThatHangsAndKeepsItsLeaseIsFenced(t *testing.T) {
 		}
 	}
 }
+
+func TestEachRunOfThePrimarysServerHasItsOwnTimeToOpen(t *testing.T) {
+	stopped := func(d Decision) bool {
+		return slices.ContainsFunc(d.Actions, func(a Action) bool { return a.Kind == DeletePod && a.Instance == "c1-1" })
+	}
+	for name, restart := range map[string]func(*world){
+		"a new Pod": func(w *world) {
+			w.i(1).Pod, w.i(1).Report = nil, nil
+			w.then(Decide(w.Snapshot))
+		},
+		"a new Pod, which was not seen to be gone": func(w *world) { w.then(Decide(w.Snapshot)) },
+		"the server, in the same Pod": func(w *world) {
+			w.i(1).Report.Server.State, w.i(1).Report.MySQL = protocol.ServerStarting, nil
+			w.then(Decide(w.Snapshot))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			// It hangs for long, and is stopped.
+			w := sound()
+			first := *w.i(1).Report
+			w.i(1).Report.MySQL = nil
+			w.Lease.Holder = api.LeaseHolder("c1-1", w.i(1).Pod.UID)
+			w.then(Decide(w.Snapshot))
+			w.Now = w.Now.Add(api.PrimaryLeaseTTL)
+			if d := Decide(w.Snapshot); !stopped(d) {
+				t.Fatalf("it is not stopped: %q", actions(d))
+			}
+			restart(w)
+			// It comes back a minute later, takes its lease, and is about to open.
+			w.Now = w.Now.Add(time.Minute)
+			report, mysql := first, *sound().i(2).Report.MySQL
+			mysql.Replication = nil
+			report.MySQL, report.Server.Since = &mysql, w.Now
+			uid := "pod-1-again"
+			if name == "the server, in the same Pod" {
+				uid = "pod-1"
+			}
+			w.i(1).Report, w.i(1).Pod = &report, &Pod{UID: uid, Running: true}
+			w.Lease = Lease{Known: true, Holder: api.LeaseHolder("c1-1", uid)}
+			d := Decide(w.Snapshot)
+			if stopped(d) || d.Rule != "the primary is opening" || d.Status.PrimaryTransition != nil {
+				t.Errorf("rule %q, actions %q, transition %+v", d.Rule, actions(d), d.Status.PrimaryTransition)
+			}
+			w.then(d)
+			w.Now = w.Now.Add(api.PrimaryLeaseTTL)
+			if d = Decide(w.Snapshot); !stopped(d) {
+				t.Errorf("it is waited for for ever: %q", actions(d))
+			}
+		})
+	}
+	w := sound()
+	since(w, time.Minute)
+	w.Cluster.Status.PrimaryOpening = &api.PrimaryOpening{}
+	if d := Decide(w.Snapshot); d.Status.PrimaryOpening != nil {
+		t.Error("a healthy primary is still being opened")
+	}
+}
