@@ -193,7 +193,7 @@ func (r *Reconciler) instance(ctx context.Context, c *api.Cluster, name string, 
 	}
 	for _, claim := range claims {
 		if found := o.claims[claim]; found != nil {
-			i.Volumes = append(i.Volumes, volumeFacts(found, claim == name, o.classes))
+			i.Volumes = append(i.Volumes, volumeFacts(c, found, claim == name, o.classes))
 		} else {
 			i.MissingVolumes = append(i.MissingVolumes, claim)
 		}

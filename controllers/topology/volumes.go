@@ -9,7 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	api "cnmsql.co/operator/api/v1alpha1"
 	"cnmsql.co/operator/controllers/topology/core"
 )
 
@@ -46,8 +48,8 @@ func (r *Reconciler) storageClasses(ctx context.Context) (*storageClasses, error
 func waits(claim corev1.PersistentVolumeClaim) bool { return claim.Status.Phase == corev1.ClaimPending }
 
 // volumeFacts is what matters of a claim.
-func volumeFacts(claim *corev1.PersistentVolumeClaim, data bool, classes *storageClasses) core.Volume {
-	v := core.Volume{Name: claim.Name, Terminating: claim.DeletionTimestamp != nil}
+func volumeFacts(c *api.Cluster, claim *corev1.PersistentVolumeClaim, data bool, classes *storageClasses) core.Volume {
+	v := core.Volume{Name: claim.Name, Ours: metav1.IsControlledBy(claim, c), Terminating: claim.DeletionTimestamp != nil}
 	switch {
 	case claim.Status.Phase == corev1.ClaimLost:
 		v.Trouble = "its volume is lost"

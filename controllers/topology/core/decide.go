@@ -58,7 +58,7 @@ type Rule struct {
 
 // PrimaryRules is tried in order; the first that applies speaks. The order is the priority.
 var PrimaryRules = []Rule{
-	{"the status was lost", "Blocked: volumes exist that the status knows nothing of, so no empty primary is made.", (*pass).statusLost},
+	{"the status was lost", "No empty primary is made where volumes or a Lease tell that there was one. If all volumes are this Cluster's own, every instance answers, and all hold the same or the Lease's last holder holds all: that one is promoted. Else Blocked.", (*pass).statusLost},
 	{"no primary yet", "The first instance is named and a bootstrap transition to it is written.", (*pass).noPrimaryYet},
 	{"the first primary is being made", "Waits until the first instance has initialised its server and claimed the role.", (*pass).bootstrapRunning},
 	{"a loss was accepted", "A person named an instance and a loss (mysql.cnmsql.co/accept-loss). Once the primary has failed and its lease is free, and nobody who answers shows that more would be lost: writes a failover transition to that instance, and marks who holds more as diverged. Removes the annotation, followed or refused.", (*pass).lossAccepted},

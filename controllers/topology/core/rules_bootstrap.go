@@ -7,17 +7,18 @@ import (
 	api "cnmsql.co/operator/api/v1alpha1"
 )
 
-// statusLost refuses to begin anew where volumes or a lease tell that there was something before.
+// statusLost refuses to begin anew where volumes or a lease tell that there was something before. Where the data are
+// there, they may show who is the primary.
 func (p *pass) statusLost() bool {
 	if p.st.CurrentPrimary != "" || p.pending() != nil {
 		return false
 	}
+	if p.restore() {
+		return true
+	}
 	if p.c.Established() {
 		p.block(api.ReasonBootstrapRefused, "the status names no primary although the Cluster once had one (generation %d); restore status.currentPrimary, or delete the Cluster and make it again from a backup", p.st.CurrentPrimaryGeneration)
 		return true
-	}
-	if p.st.LatestGeneratedNode > 0 {
-		return false
 	}
 	var found []string
 	for _, i := range p.s.Instances {

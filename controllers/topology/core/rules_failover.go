@@ -119,7 +119,7 @@ func (p *pass) failoverRunning() bool {
 	if t == nil || t.Kind != api.TransitionFailover {
 		return false
 	}
-	p.outcome(api.PhaseFailingOver, api.ReasonFailingOver, "%s is being promoted in place of %s", t.To, t.From)
+	p.outcome(api.PhaseFailingOver, api.ReasonFailingOver, "%s is being promoted in place of %s", t.To, or(t.From, "a primary that is not known"))
 	why := p.targetLost(t)
 	if i := p.s.instance(t.To); why == "" && i.Report != nil && !i.running() && p.s.Now.Sub(t.StartedAt.Time) >= api.PrimaryLeaseTTL {
 		// A switchover has its deadline for this.
@@ -132,6 +132,13 @@ func (p *pass) failoverRunning() bool {
 	if !p.s.Lease.Free() {
 		p.outcome(api.PhaseFailingOver, api.ReasonLeaseHeld, "%s cannot take the role (%s); waiting until the lease of %s is released or expired", t.To, why, p.s.Lease.Holder)
 		p.recheck(p.s.Lease.Remaining())
+		return true
+	}
+	if t.From == "" {
+		// There is no history to elect by; the instances are looked at again.
+		p.st.PrimaryTransition, p.st.TargetPrimary = nil, ""
+		p.outcome(api.PhaseFailingOver, api.ReasonNoPrimary, "%s could not take the role: %s", t.To, why)
+		p.recheck(0)
 		return true
 	}
 	p.failOver(fmt.Sprintf("%s could not take over from %s: %s", t.To, t.From, why))

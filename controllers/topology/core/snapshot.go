@@ -71,7 +71,9 @@ type Pod struct {
 
 // Volume is what matters of a volume claim.
 type Volume struct {
-	Name        string
+	Name string
+	// Ours tells that it was made for this very Cluster, not for an earlier one of its name.
+	Ours        bool
 	Terminating bool
 	// Trouble is why it is not bound; empty when it is, or nothing is wrong yet.
 	Trouble string
