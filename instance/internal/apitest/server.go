@@ -3,6 +3,7 @@ package apitest
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -135,6 +136,8 @@ func (s *Server) call(what string, next http.HandlerFunc) http.HandlerFunc {
 		hangs := s.hangs
 		s.mu.Unlock()
 		if hangs {
+			// Only once its body was read is it noticed that the client has gone.
+			_, _ = io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
 			return
 		}
