@@ -22,11 +22,9 @@ import (
 type wrong struct {
 	name  string
 	spoil func(*api.Cluster)
-	// condition is the one that tells, and words that it must name.
-	condition string
-	words     []string
-	// event is the reason of the event that tells; empty where the condition is all.
-	event string
+	// condition is the one that tells, event the reason of the event that does; both must name these words.
+	condition, event string
+	words            []string
 	mend  func(t *testing.T, e *framework.Environment, key client.ObjectKey)
 }
 
@@ -43,26 +41,29 @@ func wrongInputs() []wrong {
 		{
 			name:      "image",
 			spoil:     func(c *api.Cluster) { c.Spec.ImageName = "nowhere.invalid/mysql:9.7" },
-			condition: api.ConditionReady, words: []string{"nowhere.invalid/mysql:9.7", "wrong-image-1"},
-			mend: patch(`{"spec":{"imageName":"mysql:9.7"}}`),
+			condition: api.ConditionReady, event: api.EventProvisioningFailed,
+			words: []string{"wrong-image-1", "nowhere.invalid/mysql:9.7", "correct spec.imageName"},
+			mend:  patch(`{"spec":{"imageName":"mysql:9.7"}}`),
 		},
 		{
 			name:      "parameter",
 			spoil:     func(c *api.Cluster) { c.Spec.MySQL.Parameters["no_such_variable"] = "1" },
-			condition: api.ConditionReady, words: []string{"no_such_variable"},
-			mend: patch(`{"spec":{"mysql":{"parameters":{"no_such_variable":null}}}}`),
+			condition: api.ConditionReady, event: api.EventProvisioningFailed,
+			words: []string{"wrong-parameter-1", "no_such_variable", "correct spec.mysql.parameters"},
+			mend:  patch(`{"spec":{"mysql":{"parameters":{"no_such_variable":null}}}}`),
 		},
 		{
 			name:      "managed",
 			spoil:     func(c *api.Cluster) { c.Spec.MySQL.Parameters["Gtid-Mode"] = "OFF" },
-			condition: api.ConditionSpecValid, words: []string{"spec.mysql.parameters", "Gtid-Mode"},
-			event: api.EventInvalidSpec,
+			condition: api.ConditionSpecValid, event: api.EventInvalidSpec,
+			words: []string{"spec.mysql.parameters", "Gtid-Mode"},
 			mend:  patch(`{"spec":{"mysql":{"parameters":{"Gtid-Mode":null}}}}`),
 		},
 		{
 			name:      "class",
 			spoil:     func(c *api.Cluster) { c.Spec.Storage.StorageClass = new("e2e-no-such-class") },
-			condition: api.ConditionReady, words: []string{"e2e-no-such-class"},
+			condition: api.ConditionReady, event: api.EventProvisioningFailed,
+			words: []string{"wrong-class-1", "e2e-no-such-class"},
 			mend: func(t *testing.T, e *framework.Environment, _ client.ObjectKey) {
 				t.Helper()
 				mode := storagev1.VolumeBindingWaitForFirstConsumer
@@ -76,8 +77,8 @@ func wrongInputs() []wrong {
 		{
 			name:      "secret",
 			spoil:     func(c *api.Cluster) { c.Spec.RootPasswordSecret = &corev1.LocalObjectReference{Name: "mine"} },
-			condition: api.ConditionCredentialsReady, words: []string{"mine"},
-			event: api.EventCredentialsIncomplete,
+			condition: api.ConditionCredentialsReady, event: api.EventCredentialsIncomplete,
+			words: []string{"mine"},
 			mend: func(t *testing.T, e *framework.Environment, key client.ObjectKey) {
 				t.Helper()
 				must(t, e.Client.Create(t.Context(), &corev1.Secret{
@@ -88,7 +89,7 @@ func wrongInputs() []wrong {
 	}
 }
 
-// Wrong input is named in a condition, and to correct it is enough.
+// Wrong input is named in a condition and in an event, and to correct it is enough.
 func TestWrongInputIsNamedAndCorrected(t *testing.T) {
 	e := environment(t)
 	for _, w := range wrongInputs() {
@@ -99,9 +100,8 @@ func TestWrongInputIsNamedAndCorrected(t *testing.T) {
 			key := create(t, e, c)
 			g := NewWithT(t)
 			g.Eventually(func() string { return told(status(t, e, key), w.condition) }, "90s", "500ms").Should(And(contain(w.words)...))
-			if w.event != "" {
-				g.Eventually(func() string { return events(t, e, key) }, "10s", "500ms").Should(ContainSubstring(w.event))
-			}
+			g.Eventually(func() []string { return strings.Split(events(t, e, key), "\n") }, "10s", "500ms").
+				Should(ContainElement(And(append(contain(w.words), HavePrefix(w.event+": "))...)))
 			comesToRest(t, e, key, 3*time.Second)
 			w.mend(t, e, key)
 			ready(t, e, key)
