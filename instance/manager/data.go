@@ -56,6 +56,15 @@ func (d *data) origin(ctx context.Context) (provision.Origin, error) {
 	return origin, err
 }
 
+// maxStart is how long a server may take to accept connections.
+func (d *data) maxStart() time.Duration {
+	seconds := api.DefaultMaxStartDelay
+	if c := d.cluster(); c != nil && c.Spec.MaxStartDelay > 0 {
+		seconds = c.Spec.MaxStartDelay
+	}
+	return time.Duration(seconds) * time.Second
+}
+
 func (d *data) foreignPrimary(c *api.Cluster) bool {
 	return c != nil && c.Status.CurrentPrimary != "" && c.Status.CurrentPrimary != d.Instance
 }

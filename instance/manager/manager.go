@@ -194,7 +194,7 @@ func (m *manager) provision(ctx context.Context) {
 		ClusterUID: m.ClusterUID, Instance: m.Instance, Layout: m.Paths.layout(),
 		Origin: m.data.origin, Accounts: m.data.accounts, Database: m.data.database, Donor: m.data.donor,
 		Command: m.configurer.prepare, Reaper: m.reaper, Supervisor: m.supervisor, Server: m.mysql,
-		Progress: m.server.Progress, Log: m.log.WithName("provision"),
+		Limit: m.data.maxStart, Progress: m.server.Progress, Log: m.log.WithName("provision"),
 	})
 	if err == nil {
 		m.volume = volume

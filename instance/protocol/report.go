@@ -76,15 +76,39 @@ type Server struct {
 	WantedConfigHash string `json:"wantedConfigHash,omitempty"`
 }
 
+// The steps of a provisioning.
+const (
+	// StepWaiting: something else must happen first, or it has ended with a refusal.
+	StepWaiting = "waiting"
+	// StepInitialising: an empty server is made, or filled with what the Cluster asks for.
+	StepInitialising = "initialising"
+	// StepCloning: the primary's data are copied.
+	StepCloning = "cloning"
+	// StepRestarting: the server starts on the data that were copied.
+	StepRestarting = "restarting"
+)
+
 // Provision is the making of the data directory; absent once it is complete.
 type Provision struct {
-	// Step is waiting, initialising, cloning or restarting.
+	// Step is one of the steps above, or the reason of a refusal.
 	Step string `json:"step"`
 	// Percent of a clone, 0 to 100.
 	Percent int32 `json:"percent,omitempty"`
 	// Attempts counts the tries, LastError is why the last one failed.
 	Attempts  int32  `json:"attempts,omitempty"`
 	LastError string `json:"lastError,omitempty"`
+}
+
+// Busy tells that data are being made, however long that takes: who makes them bounds it.
+func (p *Provision) Busy() bool {
+	if p == nil {
+		return false
+	}
+	switch p.Step {
+	case StepInitialising, StepCloning, StepRestarting:
+		return true
+	}
+	return false
 }
 
 // MySQL is what the running server answered.
