@@ -88,6 +88,7 @@ func (r *Reconciler) observe(ctx context.Context, read *api.Cluster, asked *answ
 		if err != nil {
 			return s, err
 		}
+		i.Refused, i.RefusedReason = r.refusals.shown(client.ObjectKeyFromObject(c), name)
 		r.hear(c, &i, asked)
 		s.Instances = append(s.Instances, i)
 	}

@@ -102,6 +102,11 @@ func (p *pass) warn(reason, format string, args ...any) {
 	p.d.Events = append(p.d.Events, Event{Warning: true, Reason: reason, Message: fmt.Sprintf(format, args...)})
 }
 
+// done is the event of an action that is done.
+func done(reason, format string, args ...any) *Event {
+	return &Event{Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
 func (p *pass) act(a Action) {
 	p.d.Actions = append(p.d.Actions, a)
 	p.disrupted = p.disrupted || a.Kind == DeletePod

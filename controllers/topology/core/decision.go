@@ -16,9 +16,11 @@ type Decision struct {
 	First []Action
 	// Status is what the status becomes. It is written before any other action, and only if it differs.
 	Status api.ClusterStatus
-	// Actions are carried out in order; the first that fails ends the pass.
+	// Actions are carried out in order. One that fails ends those of its instance; and after a label that could
+	// not be changed no primary's label is given.
 	Actions []Action
-	Events  []Event
+	// Events tell of what the status now says.
+	Events []Event
 	// Recheck is when to look again although nothing happened; zero for never.
 	Recheck time.Duration
 }
@@ -45,6 +47,8 @@ type Action struct {
 	Routable bool
 	// Why is for the log.
 	Why string
+	// Done is told when it is done; nil for nothing.
+	Done *Event
 }
 
 // Event is something that happened, for people.

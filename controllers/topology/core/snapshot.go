@@ -37,6 +37,10 @@ type Instance struct {
 	// Volumes are the claims that exist for it, with the data first; Missing names those that do not.
 	Volumes        []Volume
 	MissingVolumes []string
+	// Refused is what the API server refuses to do for it and what to do about that, with RefusedReason as a
+	// condition's reason; empty when nothing is refused, or has only just been.
+	Refused       string
+	RefusedReason string
 	// CertificateReady tells that its server certificate exists.
 	CertificateReady bool
 	// Report is what its manager last said; nil when it is silent. Age is how long ago that arrived.

@@ -21,6 +21,9 @@ func trouble(i *Instance) (message, reason string) {
 			return fmt.Sprintf("%s: volume claim %s: %s", i.Name, v.Name, v.Trouble), api.ReasonVolumeNotBound
 		}
 	}
+	if i.Refused != "" {
+		return fmt.Sprintf("%s: %s", i.Name, i.Refused), i.RefusedReason
+	}
 	if i.Pod != nil && i.Pod.Trouble != "" {
 		return fmt.Sprintf("%s: %s", i.Name, i.Pod.Trouble), i.Pod.TroubleReason
 	}
@@ -60,7 +63,11 @@ func (p *pass) tellTroubles() {
 		if message == "" || slices.Contains(p.c.Status.FailedInstances, name) && !p.otherTrouble(name, message, reason) {
 			continue
 		}
-		p.warn(api.EventProvisioningFailed, "%s", message)
+		event := api.EventProvisioningFailed
+		if reason == api.ReasonForeignObject {
+			event = api.EventForeignObject
+		}
+		p.warn(event, "%s", message)
 	}
 }
 

@@ -89,7 +89,7 @@ func TestAnotherTroubleOfTheSameInstanceIsTold(t *testing.T) {
 func TestTroublesOfSeveralInstancesAreToldOfEachOnce(t *testing.T) {
 	w := sound()
 	for n := range 2 {
-		w.i(n + 2).Pod.Ready, w.i(n+2).Pod.Trouble, w.i(n+2).Pod.TroubleReason = false, "no image", api.ReasonImagePull
+		w.i(n+2).Pod.Ready, w.i(n+2).Pod.Trouble, w.i(n+2).Pod.TroubleReason = false, "no image", api.ReasonImagePull
 	}
 	w.i(3).Pod.TroubleReason = api.ReasonPodUnschedulable
 	d := Decide(w.Snapshot)
