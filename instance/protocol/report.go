@@ -58,6 +58,9 @@ type Report struct {
 	Lease     Lease      `json:"lease"`
 }
 
+// ConfigInvalid stands in the place of a hash for a specification that no my.cnf can be made from.
+const ConfigInvalid = "invalid"
+
 // Server is the state of the mysqld process.
 type Server struct {
 	State ServerState `json:"state"`
@@ -74,6 +77,9 @@ type Server struct {
 	// present specification renders to. They differ when a restart is needed.
 	ConfigHash       string `json:"configHash,omitempty"`
 	WantedConfigHash string `json:"wantedConfigHash,omitempty"`
+	// ConfigError is why the present specification renders to no my.cnf for this server; WantedConfigHash is then
+	// ConfigInvalid. The server goes on with what it has and would not start again.
+	ConfigError string `json:"configError,omitempty"`
 }
 
 // The steps of a provisioning.
@@ -183,6 +189,9 @@ type SemiSync struct {
 	// SourceEnabled and ReplicaEnabled are which sides are switched on.
 	SourceEnabled  bool `json:"sourceEnabled"`
 	ReplicaEnabled bool `json:"replicaEnabled"`
+	// SourceMissing and ReplicaMissing tell that the side cannot be switched on: its plugin is not loaded.
+	SourceMissing  bool `json:"sourceMissing,omitempty"`
+	ReplicaMissing bool `json:"replicaMissing,omitempty"`
 	// SourceActive is the source side's status: false while it commits without acknowledgements.
 	SourceActive bool `json:"sourceActive"`
 	// ReplicaActive tells that this replica acknowledges.

@@ -360,7 +360,7 @@ func TestACloneThatStandsStillIsBegunAnew(t *testing.T) {
 	p, told := plan(t, s)
 	p.Origin = func(context.Context) (provision.Origin, error) { return provision.Join, nil }
 	p.Donor = func(context.Context) (mysql.Source, error) { return donor, nil }
-	p.Standstill = time.Second
+	p.Standstill = 4 * time.Second
 	resume, said := primary.Hang(t), ""
 	p.Progress = func(w *protocol.Provision) {
 		told.take(w)
@@ -370,7 +370,7 @@ func TestACloneThatStandsStillIsBegunAnew(t *testing.T) {
 		}
 	}
 	ensure(t, p)
-	if !strings.Contains(said, "it has stood still at 0 percent for 1s") {
+	if !strings.Contains(said, "it has stood still at 0 percent for 4s") {
 		t.Errorf("told %q", said)
 	}
 	if n := told.last().Attempts; n != 1 {

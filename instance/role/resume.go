@@ -27,6 +27,9 @@ func resume(f Facts, i Intent) Decision {
 	if why := lostHistory(m.Executed, i); why != "" {
 		return refuseResume(f, why)
 	}
+	if f.SemiSync && m.SemiSync.SourceMissing {
+		return refuseResume(f, "its commits would wait for no acknowledgement: "+notLoaded("source"))
+	}
 	if f.Refusal.ofResume(i.Generation) {
 		return refuseResume(f, f.Refusal.Why)
 	}
@@ -63,10 +66,11 @@ func resume(f Facts, i Intent) Decision {
 
 // keepPrimary is the steady state of a writable primary.
 func keepPrimary(f Facts, i Intent) Decision {
-	switch on := f.MySQL.SemiSync.SourceEnabled; {
-	case f.SemiSync && !on:
+	s := f.MySQL.SemiSync
+	switch {
+	case f.SemiSync && !s.SourceEnabled && !s.SourceMissing:
 		return do(Primary, SourceSemiSync, "commits wait for acknowledgements")
-	case !f.SemiSync && on:
+	case !f.SemiSync && s.SourceEnabled:
 		return do(Primary, SourceSemiSync, "commits do not wait for acknowledgements any more")
 	}
 	if f.MySQL.Offline {
@@ -75,6 +79,9 @@ func keepPrimary(f Facts, i Intent) Decision {
 	if r := f.MySQL.Replication; r != nil && !r.IORunning && f.MySQL.Unapplied().IsEmpty() && siblings(f.Instance, protocol.HostInstance(r.SourceHost)) {
 		// Nothing was received or applied since before it opened, and clients need not wait for this.
 		return do(Primary, ResetReplica, "removing what is left of replication")
+	}
+	if f.SemiSync && s.SourceMissing {
+		return rest(Primary, fmt.Sprintf("primary in generation %d; commits wait for no acknowledgement: %s", i.Generation, notLoaded("source")))
 	}
 	return rest(Primary, fmt.Sprintf("primary in generation %d", i.Generation))
 }
