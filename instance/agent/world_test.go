@@ -227,6 +227,9 @@ func (s *testServer) OpenWrites(ctx context.Context) error {
 }
 
 func (s *testServer) SetSemiSync(ctx context.Context, source, replica bool, waitFor int) error {
+	if m := s.now(); source && m.SemiSync.SourceMissing || replica && m.SemiSync.ReplicaMissing {
+		return errors.New("the plugin is not loaded")
+	}
 	return s.step(ctx, "semi-sync", func(m *protocol.MySQL) {
 		m.SemiSync.SourceEnabled, m.SemiSync.ReplicaEnabled = source, replica
 		if waitFor > 0 {
@@ -299,6 +302,7 @@ type world struct {
 	reporter *Reporter
 	stopping *Stopping
 	wake     func()
+	grace    time.Duration // of the Pod
 }
 
 const self = "c-2"
@@ -323,7 +327,7 @@ func newWorld(t *testing.T) *world {
 	w.watcher = NewWatcher(w.api, w.clock, w.keeper, func() { w.wake() }, discard())
 	w.reporter = NewReporter(ReporterOptions{
 		Instance: self, PodUID: "1", Server: w.instance, Reader: w.server, Watcher: w.watcher, Keeper: w.keeper, Clock: w.clock,
-		ConfigHashes: func() (string, string) { return "", "" }, Changed: func() { w.loop.Wake() }, Log: discard(),
+		ConfigHashes: func() (string, string, string) { return "", "", "" }, Changed: func() { w.loop.Wake() }, Log: discard(),
 	})
 	w.loop = NewLoop(LoopOptions{
 		Name: self, Instance: w.instance, Server: w.server, Watcher: w.watcher, Keeper: w.keeper, Peers: w.peers, API: w.api,

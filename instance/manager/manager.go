@@ -66,11 +66,11 @@ func assemble(c Config, kube agent.API, reaper *mysqld.Reaper, log logr.Logger) 
 	m := &manager{Config: c, log: log, reaper: reaper}
 	clock := agent.BootClock{}
 	cluster := func() *api.Cluster { return m.watcher.Cluster() }
-	m.data = &data{Config: c, cluster: cluster}
+	m.data = &data{Config: c, cluster: cluster, secrets: newSecrets(c.Paths.Credentials)}
 	m.configurer = &configurer{Config: c, reaper: reaper, cluster: cluster, log: log}
 	m.mysql = mysql.Open(mysql.Options{
 		Socket: c.Paths.socket(), User: api.AccountControl, KeepUsers: []string{api.AccountReplication},
-		Password: func() (string, error) { return c.Paths.secret("control", api.SecretKeyPassword) },
+		Password: func() (string, error) { return m.data.secrets.value("control", api.SecretKeyPassword) },
 		MayOpen: func() error {
 			if m.keeper.Remaining() <= 0 {
 				return errors.New("the primary lease is not in force")
@@ -113,7 +113,7 @@ func assemble(c Config, kube agent.API, reaper *mysqld.Reaper, log logr.Logger) 
 	m.abandoned = abandoned
 	m.shutdown = agent.NewShutdown(agent.ShutdownOptions{
 		Name: c.Instance, Stopping: stopping, Instance: m.server, Reader: m.mysql, Keeper: m.keeper, Watcher: m.watcher,
-		Peers: peers, Wake: wake, Abandon: abandon, Disconnect: m.disconnect, Log: log.WithName("shutdown"),
+		Grace: c.Grace, Peers: peers, Wake: wake, Abandon: abandon, Disconnect: m.disconnect, Log: log.WithName("shutdown"),
 	})
 	return m
 }

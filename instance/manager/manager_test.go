@@ -56,12 +56,16 @@ func newCluster(t *testing.T, semiSync bool) *cluster {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	spec := api.ClusterSpec{Instances: 3, MySQL: api.MySQLConfiguration{Parameters: small}}
 	if semiSync {
-		spec.MinSyncReplicas = 1
-		spec.MySQL.SemiSync = &api.SemiSyncConfiguration{Enabled: true}
+		enableSemiSync(&spec)
 	}
 	c.api = apitest.New(t, api.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "cnmsqltest", UID: "u"}, Spec: spec})
 	c.makeAuthority()
 	return c
+}
+
+func enableSemiSync(s *api.ClusterSpec) {
+	s.MinSyncReplicas = 1
+	s.MySQL.SemiSync = &api.SemiSyncConfiguration{Enabled: true}
 }
 
 func (c *cluster) must(err error) {
@@ -203,6 +207,17 @@ func following(primary string) func(protocol.Report) bool {
 	}
 }
 
+// waitingForAcknowledgements is writable with semi-synchronous replication.
+func waitingForAcknowledgements(r protocol.Report) bool {
+	return writable(r) && r.MySQL.SemiSync.SourceEnabled
+}
+
+// acknowledging is following with semi-synchronous replication.
+func acknowledging(primary string) func(protocol.Report) bool {
+	follows := following(primary)
+	return func(r protocol.Report) bool { return follows(r) && r.MySQL.SemiSync.ReplicaEnabled }
+}
+
 func (c *cluster) transition(kind api.TransitionKind, from, to string) {
 	c.api.Change(func(o *api.Cluster) {
 		o.Status.PrimaryTransition = &api.PrimaryTransition{
@@ -280,8 +295,8 @@ func TestTheFirstInstanceServesResumesAndStops(t *testing.T) {
 }
 
 func TestInstancesJoinAndChangeTheRole(t *testing.T) {
-	for _, semiSync := range []bool{false, true} {
-		t.Run(fmt.Sprintf("semi-sync %v", semiSync), func(t *testing.T) {
+	for _, semiSync := range []string{"off", "on", "switched on later"} {
+		t.Run("semi-sync "+semiSync, func(t *testing.T) {
 			for n := range 3 {
 				host := fmt.Sprintf("c-%d.cnmsqltest.svc", n+1)
 				if addresses, err := net.LookupHost(host); err != nil || addresses[0] != fmt.Sprintf("127.0.0.%d", 11+n) {
@@ -293,10 +308,19 @@ func TestInstancesJoinAndChangeTheRole(t *testing.T) {
 	}
 }
 
-func changeRoles(t *testing.T, semiSync bool) {
-	c := newCluster(t, semiSync)
+func changeRoles(t *testing.T, semiSync string) {
+	c := newCluster(t, semiSync == "on")
 	one := c.bootstrap()
-	c.api.Change(func(o *api.Cluster) { o.Status.InstanceNames = []string{"c-1", "c-2", "c-3"} })
+	c.api.Change(func(o *api.Cluster) {
+		o.Status.InstanceNames = []string{"c-1", "c-2", "c-3"}
+		if semiSync != "off" {
+			enableSemiSync(&o.Spec) // the first server goes on as it was started
+		}
+	})
+	writable, following := writable, following
+	if semiSync != "off" {
+		writable, following = waitingForAcknowledgements, acknowledging
+	}
 	two, three := c.start(2), c.start(3)
 	for _, m := range []*member{two, three} {
 		m.await("a replica", 120*time.Second, following("c-1"))
