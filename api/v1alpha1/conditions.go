@@ -18,6 +18,9 @@ const (
 	ConditionCertificatesReady = "CertificatesReady"
 	// ConditionServicesReady: the Services exist as they should.
 	ConditionServicesReady = "ServicesReady"
+	// ConditionLeaseReady: the primary Lease and each instance's identity (ServiceAccount, Role, RoleBinding) exist as
+	// they should. Without them no instance can take its role.
+	ConditionLeaseReady = "LeaseReady"
 	// ConditionSemiSyncReady: semi-synchronous replication works as configured.
 	ConditionSemiSyncReady = "SemiSyncReady"
 	// ConditionUpToDate: every Pod was made from the present specification.
@@ -32,7 +35,6 @@ const (
 	ReasonSwitchover              = "Switchover"
 	ReasonFailingOver             = "FailingOver"
 	ReasonInstancesNotReady       = "InstancesNotReady"
-	ReasonInstanceFailed          = "InstanceFailed"
 	ReasonImagePull               = "ImagePullFailed"
 	ReasonPodUnschedulable        = "PodUnschedulable"
 	ReasonVolumeNotBound          = "VolumeNotBound"
@@ -43,7 +45,6 @@ const (
 	ReasonPrimaryFailed           = "PrimaryFailed"
 	ReasonNoSafeCandidate         = "NoSafeCandidate"
 	ReasonBootstrapRefused        = "BootstrapRefused"
-	ReasonResumeRefused           = "ResumeRefused"
 	ReasonLeaseHeld               = "LeaseHeld"
 	ReasonNotFailing              = "NotFailing"
 	ReasonValid                   = "Valid"
@@ -55,8 +56,6 @@ const (
 	ReasonCertificatePending      = "CertificatePending"
 	ReasonForeignObject           = "ForeignObject"
 	ReasonApplyFailed             = "ApplyFailed"
-	ReasonWaitingForCertificates  = "WaitingForCertificates"
-	ReasonWaitingForCredentials   = "WaitingForCredentials"
 	ReasonSemiSyncOff             = "SemiSyncOff"
 	ReasonSemiSyncStalled         = "SemiSyncStalled"
 	ReasonSemiSyncNotConfigured   = "NotConfigured"
@@ -84,5 +83,6 @@ const (
 	EventInvalidSpec           = "InvalidSpec"
 	EventProvisioningFailed    = "ProvisioningFailed"
 	EventForeignObject         = "ForeignObject"
+	EventApplyFailed           = "ApplyFailed"
 	EventCredentialsIncomplete = "CredentialsIncomplete"
 )
