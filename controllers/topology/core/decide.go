@@ -35,6 +35,9 @@ func Decide(s Snapshot) Decision {
 	p.routing()
 	p.summarise()
 	p.recheck(recordEvery)
+	if s.Patience > 0 {
+		p.recheck(s.Patience)
+	}
 	return p.d
 }
 
@@ -81,6 +84,8 @@ type outcome struct {
 	reason  string
 	message string
 	blocked bool
+	// making tells that instances are being made, in a Cluster that works already.
+	making bool
 	// keep leaves phase and conditions as they are: nothing is known yet.
 	keep bool
 }

@@ -21,6 +21,9 @@ type Snapshot struct {
 	Lease     Lease
 	// Fresh tells that every report was asked for anew in this pass, after the Lease was looked at.
 	Fresh bool
+	// Patience is after how long the next thing that an instance waits for will count as its trouble; zero when
+	// it waits for nothing.
+	Patience time.Duration
 	// SpecProblem is why the specification cannot be carried out; empty when it can.
 	SpecProblem string
 	// NotReadyYet is what instances need before their Pods can be made and is not there: passwords or
@@ -77,6 +80,8 @@ type Volume struct {
 	Terminating bool
 	// Trouble is why it is not bound; empty when it is, or nothing is wrong yet.
 	Trouble string
+	// Small tells how it is smaller than the specification asks for, in words; empty when it is not.
+	Small string
 }
 
 // Lease is the primary lease as this operator observed it.

@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	api "cnmsql.co/operator/api/v1alpha1"
 	"cnmsql.co/operator/instance/protocol"
 )
@@ -98,5 +101,37 @@ func TestTroublesOfSeveralInstancesAreToldOfEachOnce(t *testing.T) {
 	}
 	if got := failures(Decide(w.then(d).Snapshot)); len(got) != 0 {
 		t.Errorf("told again: %q", got)
+	}
+}
+
+func TestProvisioningIsOnlyBeforeTheFirstEstablishment(t *testing.T) {
+	w := sound()
+	w.Cluster.Spec.Instances = 4
+	w.then(Decide(w.Snapshot))
+	d := Decide(w.Snapshot)
+	c := meta.FindStatusCondition(d.Status.Conditions, api.ConditionProgressing)
+	if d.Status.Phase != api.PhaseDegraded || c.Status != metav1.ConditionTrue || c.Reason != api.ReasonProvisioning {
+		t.Errorf("a Cluster that grows: phase %s, condition %+v", d.Status.Phase, c)
+	}
+	w.Cluster.Status.EstablishedAt = nil
+	if d := Decide(w.Snapshot); d.Status.Phase != api.PhaseProvisioning {
+		t.Errorf("one that was never complete: phase %s", d.Status.Phase)
+	}
+	w = sound().lose(3)
+	if d := Decide(w.Snapshot); !meta.IsStatusConditionFalse(d.Status.Conditions, api.ConditionProgressing) {
+		t.Error("an instance that is lost counts as one that is made")
+	}
+}
+
+func TestVolumesThatAreTooSmallAreNamed(t *testing.T) {
+	w := sound()
+	w.i(2).Volumes[0].Small = "asks for 1Gi and spec.storage.size is 2Gi"
+	d := Decide(w.Snapshot)
+	c := meta.FindStatusCondition(d.Status.Conditions, api.ConditionUpToDate)
+	if c.Status != metav1.ConditionFalse || c.Reason != api.ReasonConfigurationNotApplied || !strings.Contains(c.Message, "not grown by the operator yet: c1-2 asks for 1Gi and spec.storage.size is 2Gi") {
+		t.Errorf("condition %+v", c)
+	}
+	if d.Status.Phase != api.PhaseReady {
+		t.Errorf("phase %s", d.Status.Phase)
 	}
 }
