@@ -185,3 +185,14 @@ func TestTheCRDTakesChangesThatAreGood(t *testing.T) {
 		})
 	}
 }
+
+// A writer leaves zeros out; kubectl get has to show them all the same.
+func TestNoInstancesAndNoneReadyAreShownAsZero(t *testing.T) {
+	c := loadCRD(t)
+	stored := manifest(t, `{status: {phase: Provisioning}}`)
+	defaulting.Default(stored, c.schema)
+	status, _ := stored["status"].(map[string]any)
+	if status["instances"] != int64(0) || status["readyInstances"] != int64(0) {
+		t.Errorf("status %v", status)
+	}
+}
