@@ -121,21 +121,21 @@ func (c *configurer) detect(ctx context.Context) (flavor.Server, error) {
 	}
 	p, err := c.reaper.Start(command)
 	if err != nil {
-		return flavor.Server{}, fmt.Errorf("asking the server for its version: %w", err)
+		return flavor.Server{}, fmt.Errorf("spec.imageName: asking the server for its version: %w", err)
 	}
 	exit, err := p.Wait(ctx)
 	if err != nil {
-		return flavor.Server{}, fmt.Errorf("asking the server for its version: %w", errors.Join(err, p.Kill()))
+		return flavor.Server{}, fmt.Errorf("spec.imageName: asking the server for its version: %w", errors.Join(err, p.Kill()))
 	}
 	mu.Lock()
 	text := strings.Join(lines, " ")
 	mu.Unlock()
 	if exit.Code != 0 {
-		return flavor.Server{}, fmt.Errorf("asking the server for its version: %s: %s", exit, text)
+		return flavor.Server{}, fmt.Errorf("spec.imageName: asking the server for its version: %s: %s", exit, text)
 	}
 	server, err := flavor.Detect(text)
 	if err != nil {
-		return flavor.Server{}, fmt.Errorf("the image's server: %w", err)
+		return flavor.Server{}, fmt.Errorf("spec.imageName: the image's server: %w", err)
 	}
 	return server, nil
 }

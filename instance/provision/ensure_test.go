@@ -172,7 +172,7 @@ func initialisedInTheEnd(t *testing.T, s *mysqltest.Server) {
 	v.Release()
 	t.Logf("two initialisations took %v", time.Since(began))
 	last := told.last()
-	g.Expect(last.LastError).To(gomega.ContainSubstring("statement 2 of postInitSQL"))
+	g.Expect(last.LastError).To(gomega.ContainSubstring("spec.bootstrap.initdb.postInitSQL[1]"))
 	g.Expect(last.LastError).NotTo(gomega.ContainSubstring("secret"))
 	g.Expect(last.Attempts).To(gomega.BeEquivalentTo(1))
 	g.Expect(tries).To(gomega.Equal(2))

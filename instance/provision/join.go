@@ -39,9 +39,14 @@ func (m *maker) await(ctx context.Context, restarts int, want func(mysqld.State)
 		return fmt.Errorf("waiting for the server to start: %w", context.Cause(ctx))
 	}
 	if failed(st) {
-		return fmt.Errorf("the new server does not start: %s: %s", st.LastExit, orUnknown(st.LastError))
+		return fmt.Errorf("the new server does not start: %s: %s %s", st.LastExit, orUnknown(st.LastError), m.remedy())
 	}
 	return nil
+}
+
+// remedy is what helps against most ends of a new server.
+func (m *maker) remedy() string {
+	return fmt.Sprintf("(correct spec.mysql.parameters or spec.mysql.additionalConfigFiles; kubectl logs %s -c mysql tells more)", m.p.Instance)
 }
 
 // join makes this server a clone of the primary. A try that failed before it dropped anything is repeated on

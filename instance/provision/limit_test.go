@@ -82,3 +82,13 @@ func TestANewServerThatNeverAnswersIsEndedAndSaid(t *testing.T) {
 		t.Errorf("the server is still there: %+v", st)
 	}
 }
+
+func TestANewServerThatKeepsEndingIsSaidWithWhatHelps(t *testing.T) {
+	p, _ := scripted(t, `case "$*" in *initialize*) exit 0;; *) exit 1;; esac`)
+	failed := untilAttempt(t, p, 1)
+	for _, part := range []string{"the new server does not start", "spec.mysql.parameters", "kubectl logs c1-1 -c mysql"} {
+		if !strings.Contains(failed.LastError, part) {
+			t.Errorf("%q is not in %q", part, failed.LastError)
+		}
+	}
+}
