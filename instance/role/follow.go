@@ -100,6 +100,9 @@ func attach(f Facts, i Intent, attached bool) Decision {
 		// A former primary that comes back may send what nobody else has.
 		return do(Replica, StopReceiver, "leaving "+protocol.HostInstance(m.Replication.SourceHost))
 	case !answered && m.Replication != nil && !m.Replication.SQLRunning && m.Replication.SQLErrno == 0 && !m.Unapplied().IsEmpty():
+		if d, due := committing(f); due {
+			return d
+		}
 		return do(Replica, StartApplier, "applying what was received while the primary is not reachable")
 	case !answered:
 		return wait(Replica, i.CurrentPrimary+" does not answer")
