@@ -101,8 +101,7 @@ func (r *refusals) forget(cluster types.NamespacedName) {
 // refused makes a refusal of an error; false when it is an error of another kind, such as an API server that
 // does not answer.
 func refused(a core.Action, err error, now time.Time) (refusal, bool) {
-	var taken *apply.ForeignError
-	if errors.As(err, &taken) {
+	if taken, ok := errors.AsType[*apply.ForeignError](err); ok {
 		return refusal{text: taken.Error(), reason: api.ReasonForeignObject, since: now, last: now}, true
 	}
 	var status apierrors.APIStatus

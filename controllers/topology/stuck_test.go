@@ -167,7 +167,7 @@ func TestClaimIsReportedByTheFieldThatNamesItsClass(t *testing.T) {
 func TestWhatIsWaitedForIsLookedAtInTime(t *testing.T) {
 	b := newBench(t, aCluster(), aLease(""), unstartedPod())
 	b.clock = start.Add(podPatience - 3*time.Second)
-	b.say = func(s core.Snapshot) core.Decision { return core.Decide(s) }
+	b.say = core.Decide
 	if result := b.must(); result.RequeueAfter != 3*time.Second {
 		t.Errorf("looked at again after %s", result.RequeueAfter)
 	}

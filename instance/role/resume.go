@@ -21,17 +21,8 @@ func resume(f Facts, i Intent) Decision {
 	if f.ShuttingDown {
 		return wait(Replica, "its Pod is being stopped")
 	}
-	if i.Diverged {
-		return refuseResume(f, "it is marked as diverged")
-	}
-	if why := lostHistory(m.Executed, i); why != "" {
+	if why := unresumable(f, i); why != "" {
 		return refuseResume(f, why)
-	}
-	if f.SemiSync && m.SemiSync.SourceMissing {
-		return refuseResume(f, "its commits would wait for no acknowledgement: "+notLoaded("source"))
-	}
-	if f.Refusal.ofResume(i.Generation) {
-		return refuseResume(f, f.Refusal.Why)
 	}
 	if d, due := takeLease(f, Replica); due {
 		return d
@@ -62,6 +53,23 @@ func resume(f Facts, i Intent) Decision {
 		return do(Replica, Confirm, "reading the Cluster and the Lease once more")
 	}
 	return do(Replica, OpenWrites, "opening for writes")
+}
+
+// unresumable says why this instance may not open again, whatever the others hold.
+func unresumable(f Facts, i Intent) string {
+	if i.Diverged {
+		return "it is marked as diverged"
+	}
+	if why := lostHistory(f.MySQL.Executed, i); why != "" {
+		return why
+	}
+	if f.SemiSync && f.MySQL.SemiSync.SourceMissing {
+		return "its commits would wait for no acknowledgement: " + notLoaded("source")
+	}
+	if f.Refusal.ofResume(i.Generation) {
+		return f.Refusal.Why
+	}
+	return ""
 }
 
 // keepPrimary is the steady state of a writable primary.

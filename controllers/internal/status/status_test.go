@@ -65,8 +65,8 @@ func TestApplyWritesOnceAndOnlyItsOwnFields(t *testing.T) {
 	}
 	for _, m := range got.ManagedFields {
 		small := m.Manager == "cnmsql-services" || m.Manager == "cnmsql-lease"
-		if small && strings.Contains(string(m.FieldsV1.Raw), "readyInstances") {
-			t.Errorf("%s owns counts: %s", m.Manager, m.FieldsV1.Raw)
+		if small && strings.Contains(m.FieldsV1.GetRawString(), "readyInstances") {
+			t.Errorf("%s owns counts: %s", m.Manager, m.FieldsV1.GetRawString())
 		}
 	}
 	if got.Status.Phase != api.PhaseReady || got.Status.PrimaryLease.Holder != "c1-1/uid" || len(got.Status.Conditions) != 2 {
