@@ -188,6 +188,12 @@ func (m *member) await(what string, within time.Duration, want func(protocol.Rep
 		if want(r) {
 			return r
 		}
+		select {
+		case err := <-m.ended:
+			m.ended <- err // for the end of the test
+			m.c.t.Fatalf("%s ended before it was %s: %v", m.Instance, what, err)
+		default:
+		}
 		if time.Now().After(deadline) {
 			m.c.t.Fatalf("%s is not %s: server %+v, provision %+v, mysql %+v, role %+v", m.Instance, what, r.Server, r.Provision, r.MySQL, r.Role)
 		}
