@@ -1,42 +1,33 @@
 package docs
 
 import (
+	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
-
-	_ "cnmsql.co/operator/controllers/topology" // registers its metrics
 )
 
-// A description is "Desc{fqName: "name", …".
-func TestTheDocumentListsTheOperatorsMetrics(t *testing.T) {
-	raw, err := os.ReadFile("primary.md")
+// described matches the place where an instance's metric gets its name, its meaning and its labels.
+var (
+	described = regexp.MustCompile(`description\("([a-z_]+)", "([^"]+)"((?:, "[a-z]+")*)\)`)
+	label     = regexp.MustCompile(`"([a-z]+)"`)
+)
+
+func TestTheDocumentListsTheMetricsOfAnInstance(t *testing.T) {
+	source, err := os.ReadFile("../instance/server/metrics.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	descriptions := make(chan *prometheus.Desc, 10_000)
-	registry, ok := metrics.Registry.(prometheus.Collector)
-	if !ok {
-		t.Fatal("the registry does not describe what it holds")
+	found := described.FindAllStringSubmatch(string(source), -1)
+	if made := strings.Count(string(source), "= description("); len(found) != made || made == 0 {
+		t.Fatalf("%d of %d metrics are understood", len(found), made)
 	}
-	registry.Describe(descriptions)
-	close(descriptions)
-	found := 0
-	for d := range descriptions {
-		_, rest, _ := strings.Cut(d.String(), `fqName: "`)
-		name, _, _ := strings.Cut(rest, `"`)
-		if !strings.HasPrefix(name, "cnmsql_") {
-			continue
-		}
-		found++
-		if !strings.Contains(string(raw), "| `"+name+"` |") {
-			t.Errorf("primary.md does not list %s", name)
-		}
+	var b strings.Builder
+	b.WriteString("| | labels | |\n| --- | --- | --- |\n")
+	for _, m := range found {
+		labels := label.ReplaceAllString(strings.TrimPrefix(m[3], ", "), "`$1`")
+		fmt.Fprintf(&b, "| `cnmsql_instance_%s` | %s | %s |\n", m[1], labels, m[2])
 	}
-	if found == 0 {
-		t.Error("the operator has no metrics")
-	}
+	generated(t, "metrics.md", "metrics", b.String())
 }

@@ -20,9 +20,12 @@ type ClusterStatus struct {
 	// +optional
 	Image string `json:"image,omitempty"`
 
-	// Instances is how many instances exist, ReadyInstances how many of them are Ready.
+	// Instances is how many instances exist, ReadyInstances how many of them are Ready. The API server fills in a
+	// 0 that a writer leaves out: so it is shown, and no writer sends a field that is another's.
+	// +kubebuilder:default=0
 	// +optional
 	Instances int32 `json:"instances,omitempty"`
+	// +kubebuilder:default=0
 	// +optional
 	ReadyInstances int32 `json:"readyInstances,omitempty"`
 	// LabelSelector selects the instances' Pods, for the scale subresource.

@@ -20,6 +20,12 @@ import (
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 46",message="metadata.name: at most 46 characters, so that the names derived from it (Pods, Services, Secrets) fit into 63"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name: a lower-case letter first, then letters, digits and '-' only (no dots): Services are named after it"
+// +kubebuilder:validation:XValidation:rule=`(!has(oldSelf.status) || !has(oldSelf.status.establishedAt) && !has(oldSelf.status.currentPrimary)) || (has(self.spec.bootstrap) && has(self.spec.bootstrap.initdb) && has(self.spec.bootstrap.initdb.database) ? self.spec.bootstrap.initdb.database : 'app') == (has(oldSelf.spec.bootstrap) && has(oldSelf.spec.bootstrap.initdb) && has(oldSelf.spec.bootstrap.initdb.database) ? oldSelf.spec.bootstrap.initdb.database : 'app')`,fieldPath=".spec.bootstrap",message="was used when the Cluster was made and has no effect any more: set it back"
+// +kubebuilder:validation:XValidation:rule=`(!has(oldSelf.status) || !has(oldSelf.status.establishedAt) && !has(oldSelf.status.currentPrimary)) || (has(self.spec.bootstrap) && has(self.spec.bootstrap.initdb) && has(self.spec.bootstrap.initdb.owner) ? self.spec.bootstrap.initdb.owner : "") == (has(oldSelf.spec.bootstrap) && has(oldSelf.spec.bootstrap.initdb) && has(oldSelf.spec.bootstrap.initdb.owner) ? oldSelf.spec.bootstrap.initdb.owner : "")`,fieldPath=".spec.bootstrap",message="was used when the Cluster was made and has no effect any more: set it back"
+// +kubebuilder:validation:XValidation:rule=`(!has(oldSelf.status) || !has(oldSelf.status.establishedAt) && !has(oldSelf.status.currentPrimary)) || (has(self.spec.bootstrap) && has(self.spec.bootstrap.initdb) && has(self.spec.bootstrap.initdb.secret) && has(self.spec.bootstrap.initdb.secret.name) ? self.spec.bootstrap.initdb.secret.name : "") == (has(oldSelf.spec.bootstrap) && has(oldSelf.spec.bootstrap.initdb) && has(oldSelf.spec.bootstrap.initdb.secret) && has(oldSelf.spec.bootstrap.initdb.secret.name) ? oldSelf.spec.bootstrap.initdb.secret.name : "")`,fieldPath=".spec.bootstrap",message="was used when the Cluster was made and has no effect any more: set it back"
+// +kubebuilder:validation:XValidation:rule=`(!has(oldSelf.status) || !has(oldSelf.status.establishedAt) && !has(oldSelf.status.currentPrimary)) || (has(self.spec.bootstrap) && has(self.spec.bootstrap.initdb) && has(self.spec.bootstrap.initdb.postInitSQL) ? self.spec.bootstrap.initdb.postInitSQL : []) == (has(oldSelf.spec.bootstrap) && has(oldSelf.spec.bootstrap.initdb) && has(oldSelf.spec.bootstrap.initdb.postInitSQL) ? oldSelf.spec.bootstrap.initdb.postInitSQL : [])`,fieldPath=".spec.bootstrap",message="was used when the Cluster was made and has no effect any more: set it back"
+// +kubebuilder:validation:XValidation:rule=`(!has(oldSelf.status) || !has(oldSelf.status.establishedAt) && !has(oldSelf.status.currentPrimary)) || (has(self.spec.bootstrap) && has(self.spec.bootstrap.initdb) && has(self.spec.bootstrap.initdb.characterSet) ? self.spec.bootstrap.initdb.characterSet : "") == (has(oldSelf.spec.bootstrap) && has(oldSelf.spec.bootstrap.initdb) && has(oldSelf.spec.bootstrap.initdb.characterSet) ? oldSelf.spec.bootstrap.initdb.characterSet : "")`,fieldPath=".spec.bootstrap",message="was used when the Cluster was made and has no effect any more: set it back"
+// +kubebuilder:validation:XValidation:rule=`(!has(oldSelf.status) || !has(oldSelf.status.establishedAt) && !has(oldSelf.status.currentPrimary)) || (has(self.spec.bootstrap) && has(self.spec.bootstrap.initdb) && has(self.spec.bootstrap.initdb.collation) ? self.spec.bootstrap.initdb.collation : "") == (has(oldSelf.spec.bootstrap) && has(oldSelf.spec.bootstrap.initdb) && has(oldSelf.spec.bootstrap.initdb.collation) ? oldSelf.spec.bootstrap.initdb.collation : "")`,fieldPath=".spec.bootstrap",message="was used when the Cluster was made and has no effect any more: set it back"
 type Cluster struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -42,7 +48,10 @@ type ClusterList struct {
 
 // ClusterSpec is what the user wants.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.minSyncReplicas) || !has(self.maxSyncReplicas) || self.minSyncReplicas <= self.maxSyncReplicas",message="minSyncReplicas must not exceed maxSyncReplicas"
+// +kubebuilder:validation:XValidation:rule="(has(self.flavor) ? self.flavor : 'mysql') == (has(oldSelf.flavor) ? oldSelf.flavor : 'mysql')",message="flavor is immutable, because the data is of that kind of server: set it back, or make a new Cluster"
+// +kubebuilder:validation:XValidation:rule="(has(self.replication) && has(self.replication.mode) ? self.replication.mode : 'async') == (has(oldSelf.replication) && has(oldSelf.replication.mode) ? oldSelf.replication.mode : 'async')",message="replication.mode is immutable: set it back, or make a new Cluster"
+// +kubebuilder:validation:XValidation:rule="has(self.binlogStorage) == has(oldSelf.binlogStorage)",message="binlogStorage cannot be added or removed later, because existing instances have their binary and relay logs, with transactions that are not applied yet, in the other place: set it back, or make a new Cluster"
+// +kubebuilder:validation:XValidation:rule="!has(self.minSyncReplicas) || !has(self.maxSyncReplicas) || self.maxSyncReplicas == 0 || self.minSyncReplicas <= self.maxSyncReplicas",message="minSyncReplicas must not exceed maxSyncReplicas: lower it or raise maxSyncReplicas"
 // +kubebuilder:validation:XValidation:rule="!has(self.maxSyncReplicas) || self.maxSyncReplicas == 0 || self.maxSyncReplicas < self.instances",message="maxSyncReplicas must be below instances: the primary cannot acknowledge to itself"
 // +kubebuilder:validation:XValidation:rule="!has(self.minSyncReplicas) || self.minSyncReplicas == 0 || self.minSyncReplicas < self.instances",message="minSyncReplicas must be below instances: the primary cannot acknowledge to itself"
 // +kubebuilder:validation:XValidation:rule="!has(self.mysql) || !has(self.mysql.semiSync) || !has(self.mysql.semiSync.enabled) || !self.mysql.semiSync.enabled || (has(self.minSyncReplicas) && self.minSyncReplicas >= 1)",message="mysql.semiSync.enabled needs minSyncReplicas of at least 1: the number of replicas that must acknowledge each commit"
@@ -52,13 +61,15 @@ type ClusterSpec struct {
 	Description string `json:"description,omitempty"`
 
 	// InheritedMetadata is added to every object that the operator makes for this Cluster.
-	// It never changes selectors, and it cannot replace the operator's own labels and annotations.
+	// It never changes selectors, and it cannot replace the operator's own labels and annotations. A change
+	// reaches Services, ServiceAccounts, Roles and certificates at once, but neither the Pods, volume claims,
+	// Secrets and the Lease that exist (Pods get it when they are made anew) nor the condition UpToDate: metadata
+	// is no reason to restart a server.
 	// +optional
 	InheritedMetadata *EmbeddedMetadata `json:"inheritedMetadata,omitempty"`
 
 	// Flavor is the kind of server. Immutable. Default: mysql (MySQL and Percona Server).
 	// +kubebuilder:validation:Enum=mysql
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="flavor is immutable"
 	// +optional
 	Flavor Flavor `json:"flavor,omitempty"`
 
@@ -90,7 +101,8 @@ type ClusterSpec struct {
 	// +optional
 	MinSyncReplicas int32 `json:"minSyncReplicas,omitempty"`
 
-	// MaxSyncReplicas is the upper bound for that count. Below instances. Default: 0, meaning minSyncReplicas.
+	// MaxSyncReplicas is the upper bound for that count. At least minSyncReplicas and below instances. It is
+	// checked, and has no effect yet: the primary waits for minSyncReplicas. Default: 0, meaning minSyncReplicas.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MaxSyncReplicas int32 `json:"maxSyncReplicas,omitempty"`
@@ -107,16 +119,17 @@ type ClusterSpec struct {
 	Storage StorageConfiguration `json:"storage"`
 
 	// BinlogStorage, when given, is a second volume of each instance, for its binary and relay logs.
-	// Set at creation, not later.
+	// Given when the Cluster is made, or never: it can be neither added nor removed later.
 	// +optional
 	BinlogStorage *StorageConfiguration `json:"binlogStorage,omitempty"`
 
-	// Bootstrap is how the first instance gets its data. Used once.
+	// Bootstrap is how the first instance gets its data. Used once: immutable from the first primary on.
 	// +optional
 	Bootstrap *BootstrapConfiguration `json:"bootstrap,omitempty"`
 
-	// RootPasswordSecret names an existing Secret whose key "password" is root's password. Default: a
-	// generated one, <cluster>-root.
+	// RootPasswordSecret names an existing Secret whose key "password" is root's password. It is given to the
+	// server when the first instance is initialised; what the Secret says later changes no password. Default:
+	// a generated one, <cluster>-root.
 	// +optional
 	RootPasswordSecret *corev1.LocalObjectReference `json:"rootPasswordSecret,omitempty"`
 
@@ -351,7 +364,6 @@ const (
 type ReplicationConfiguration struct {
 	// Mode is the kind of replication. Immutable. Default: async (also the mode for semi-synchronous replication).
 	// +kubebuilder:validation:Enum=async
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="replication.mode is immutable"
 	// +optional
 	Mode ReplicationMode `json:"mode,omitempty"`
 }
@@ -364,11 +376,12 @@ const ReplicationAsync ReplicationMode = "async"
 
 // StorageConfiguration is a volume of each instance.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.storageClass) == has(oldSelf.storageClass) && (!has(self.storageClass) || self.storageClass == oldSelf.storageClass)",message="storageClass is immutable: existing volumes cannot change it"
+// +kubebuilder:validation:XValidation:rule="has(self.storageClass) == has(oldSelf.storageClass) && (!has(self.storageClass) || self.storageClass == oldSelf.storageClass)",message="storageClass is immutable, because existing volumes cannot change it: set it back"
 type StorageConfiguration struct {
-	// Size of the volume, for example 10Gi. It never shrinks.
+	// Size of the volume, for example 10Gi. It never shrinks. A larger size is that of volumes made from then
+	// on; volumes that exist keep theirs, and nothing grows them yet.
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="size must be above zero"
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity(string(oldSelf))) >= 0",message="size can only grow"
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity(string(oldSelf))) >= 0",message="size can only grow, because volumes do not shrink: set it back"
 	Size resource.Quantity `json:"size"`
 
 	// StorageClass of the volume. Default: the Kubernetes cluster's default class. Immutable.
@@ -376,7 +389,7 @@ type StorageConfiguration struct {
 	StorageClass *string `json:"storageClass,omitempty"`
 
 	// PVCTemplate is the rest of the claim's specification; size and storageClass win over it. Default
-	// access mode: ReadWriteOnce.
+	// access mode: ReadWriteOnce. A change concerns volumes made from then on.
 	// +optional
 	PVCTemplate *corev1.PersistentVolumeClaimSpec `json:"pvcTemplate,omitempty"`
 }
@@ -408,7 +421,10 @@ type InitDBConfiguration struct {
 	Secret *corev1.LocalObjectReference `json:"secret,omitempty"`
 
 	// PostInitSQL are statements run once as root after the server is initialised, each in order. They are
-	// replicated. A statement that fails makes the initialisation fail and be done again.
+	// replicated. A statement that fails makes the initialisation fail and be done again. At most 128, of
+	// 65536 characters each.
+	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:items:MaxLength=65536
 	// +optional
 	PostInitSQL []string `json:"postInitSQL,omitempty"`
 

@@ -18,6 +18,9 @@ const (
 	ConditionCertificatesReady = "CertificatesReady"
 	// ConditionServicesReady: the Services exist as they should.
 	ConditionServicesReady = "ServicesReady"
+	// ConditionLeaseReady: the primary Lease and each instance's identity (ServiceAccount, Role, RoleBinding) exist as
+	// they should. Without them no instance can take its role.
+	ConditionLeaseReady = "LeaseReady"
 	// ConditionSemiSyncReady: semi-synchronous replication works as configured.
 	ConditionSemiSyncReady = "SemiSyncReady"
 	// ConditionUpToDate: every Pod was made from the present specification.
@@ -32,7 +35,6 @@ const (
 	ReasonSwitchover              = "Switchover"
 	ReasonFailingOver             = "FailingOver"
 	ReasonInstancesNotReady       = "InstancesNotReady"
-	ReasonInstanceFailed          = "InstanceFailed"
 	ReasonImagePull               = "ImagePullFailed"
 	ReasonPodUnschedulable        = "PodUnschedulable"
 	ReasonVolumeNotBound          = "VolumeNotBound"
@@ -46,7 +48,6 @@ const (
 	ReasonHistoryUnreadable       = "FailoverHistoryUnreadable"
 	ReasonWitnessesMissing        = "WitnessesMissing"
 	ReasonBootstrapRefused        = "BootstrapRefused"
-	ReasonResumeRefused           = "ResumeRefused"
 	ReasonLeaseHeld               = "LeaseHeld"
 	ReasonNotFailing              = "NotFailing"
 	ReasonValid                   = "Valid"
@@ -58,8 +59,6 @@ const (
 	ReasonCertificatePending      = "CertificatePending"
 	ReasonForeignObject           = "ForeignObject"
 	ReasonApplyFailed             = "ApplyFailed"
-	ReasonWaitingForCertificates  = "WaitingForCertificates"
-	ReasonWaitingForCredentials   = "WaitingForCredentials"
 	ReasonSemiSyncOff             = "SemiSyncOff"
 	ReasonSemiSyncStalled         = "SemiSyncStalled"
 	ReasonSemiSyncNotConfigured   = "NotConfigured"
@@ -90,5 +89,6 @@ const (
 	EventInvalidSpec           = "InvalidSpec"
 	EventProvisioningFailed    = "ProvisioningFailed"
 	EventForeignObject         = "ForeignObject"
+	EventApplyFailed           = "ApplyFailed"
 	EventCredentialsIncomplete = "CredentialsIncomplete"
 )

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	api "cnmsql.co/operator/api/v1alpha1"
 	"cnmsql.co/operator/instance/manager"
@@ -47,6 +48,13 @@ func environment(get func(string) string) (manager.Config, api.LogLevel, error) 
 			return manager.Config{}, "", fmt.Errorf("CNMSQL_MEMORY_LIMIT is %q, not a number of bytes", text)
 		}
 		c.MemoryLimit = n
+	}
+	if text := get("CNMSQL_GRACE_SECONDS"); text != "" {
+		n, err := strconv.ParseUint(text, 10, 31)
+		if err != nil {
+			return manager.Config{}, "", fmt.Errorf("CNMSQL_GRACE_SECONDS is %q, not a number of seconds", text)
+		}
+		c.Grace = time.Duration(n) * time.Second
 	}
 	return c, api.LogLevel(get("CNMSQL_LOG_LEVEL")), nil
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	api "cnmsql.co/operator/api/v1alpha1"
 )
@@ -14,12 +15,13 @@ func TestTheEnvironmentOfThePodIsTheConfiguration(t *testing.T) {
 	pod := map[string]string{
 		"CNMSQL_CLUSTER": "c", "CNMSQL_NAMESPACE": "ns", "CNMSQL_CLUSTER_UID": "u", "CNMSQL_INSTANCE": "c-1",
 		"CNMSQL_POD_UID": "p", "CNMSQL_MEMORY_LIMIT": "1073741824", "CNMSQL_LOG_LEVEL": "debug",
+		"CNMSQL_GRACE_SECONDS": "1800",
 	}
 	c, level, err := environment(func(k string) string { return pod[k] })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Cluster != "c" || c.Instance != "c-1" || c.PodUID != "p" || c.MemoryLimit != 1<<30 || level != api.LogLevelDebug || c.Listen != "" {
+	if c.Cluster != "c" || c.Instance != "c-1" || c.PodUID != "p" || c.MemoryLimit != 1<<30 || c.Grace != 30*time.Minute || level != api.LogLevelDebug || c.Listen != "" {
 		t.Errorf("configuration %+v, level %q", c, level)
 	}
 	if got := c.Mysqld("--x").Args; len(got) != 2 || got[0] != "mysqld" {
@@ -38,15 +40,20 @@ func TestWhatTheEnvironmentLacksIsNamed(t *testing.T) {
 			t.Errorf("%s is not named: %v", name, err)
 		}
 	}
-	for _, text := range []string{"1Gi", "-1", "x"} {
-		_, _, err := environment(func(k string) string {
-			if k == "CNMSQL_MEMORY_LIMIT" {
-				return text
+	for _, name := range []string{"CNMSQL_MEMORY_LIMIT", "CNMSQL_GRACE_SECONDS"} {
+		for _, text := range []string{"1Gi", "-1", "x"} {
+			_, _, err := environment(func(k string) string {
+				switch k {
+				case name:
+					return text
+				case "CNMSQL_MEMORY_LIMIT", "CNMSQL_GRACE_SECONDS":
+					return ""
+				}
+				return "x"
+			})
+			if err == nil || !strings.Contains(err.Error(), name) {
+				t.Errorf("%q: %v", text, err)
 			}
-			return "x"
-		})
-		if err == nil || !strings.Contains(err.Error(), "CNMSQL_MEMORY_LIMIT") {
-			t.Errorf("%q: %v", text, err)
 		}
 	}
 }

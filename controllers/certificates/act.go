@@ -51,13 +51,9 @@ func (r *Reconciler) keep(ctx context.Context, c *api.Cluster) error {
 
 // show writes the status, and an event when a person has to do something.
 func (r *Reconciler) show(ctx context.Context, c *api.Cluster, certificates *api.CertificatesStatus, now metav1.Condition) error {
-	if status.Changed(c, now) {
-		switch now.Reason {
-		case api.ReasonForeignObject:
-			r.Events.Eventf(c, nil, corev1.EventTypeWarning, api.EventForeignObject, "Apply", "%s", now.Message)
-		case api.ReasonCertManagerMissing:
-			r.Events.Eventf(c, nil, corev1.EventTypeWarning, api.ReasonCertManagerMissing, "Check", "%s", now.Message)
-		}
+	status.Tell(r.Events, c, now)
+	if now.Reason == api.ReasonCertManagerMissing && status.Changed(c, now) {
+		r.Events.Eventf(c, nil, corev1.EventTypeWarning, api.ReasonCertManagerMissing, "Check", "%s", now.Message)
 	}
 	_, err := status.Apply(ctx, r.Client, Manager, c, status.Owns{Certificates: true},
 		status.Fields{Conditions: []metav1.Condition{now}, Certificates: certificates})

@@ -50,7 +50,7 @@ func expirations(seen []*cmv1.Certificate) *api.CertificatesStatus {
 
 // condition tells which certificates are not there yet, and why.
 func condition(wanted, seen []*cmv1.Certificate, r apply.Result) metav1.Condition {
-	out := metav1.Condition{Type: api.ConditionCertificatesReady, Status: metav1.ConditionFalse}
+	out := r.Condition(api.ConditionCertificatesReady, "every certificate is issued")
 	var pending []string
 	first := "" // all wait for the same when they wait for the authority
 	for i := range wanted {
@@ -61,15 +61,9 @@ func condition(wanted, seen []*cmv1.Certificate, r apply.Result) metav1.Conditio
 			}
 		}
 	}
-	switch {
-	case len(r.Foreign) > 0:
-		out.Reason, out.Message = api.ReasonForeignObject, r.ForeignMessage()
-	case r.Err != nil:
-		out.Reason, out.Message = api.ReasonApplyFailed, r.Err.Error()
-	case len(pending) > 0:
-		out.Reason, out.Message = api.ReasonCertificatePending, fmt.Sprintf("waiting for cert-manager to issue %s; of %s it says: %s", strings.Join(pending, ", "), pending[0], first)
-	default:
-		out.Status, out.Reason, out.Message = metav1.ConditionTrue, api.ReasonReconciled, "every certificate is issued"
+	if out.Status == metav1.ConditionTrue && len(pending) > 0 {
+		out.Status, out.Reason = metav1.ConditionFalse, api.ReasonCertificatePending
+		out.Message = fmt.Sprintf("waiting for cert-manager to issue %s; of %s it says: %s", strings.Join(pending, ", "), pending[0], first)
 	}
 	return out
 }

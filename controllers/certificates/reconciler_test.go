@@ -164,6 +164,9 @@ func TestForeignCertificateIsLeftAlone(t *testing.T) {
 	if c := b.condition(t); c.Reason != api.ReasonForeignObject || !strings.Contains(c.Message, "c1-client-tls") {
 		t.Errorf("condition %+v", c)
 	}
+	if e := <-b.events.Events; !strings.Contains(e, api.EventForeignObject) {
+		t.Errorf("event %q", e)
+	}
 	for _, c := range b.certificates(t) {
 		if c.Name == "c1-client-tls" && c.Spec.CommonName != "else" {
 			t.Error("the foreign Certificate was changed")

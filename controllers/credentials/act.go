@@ -40,7 +40,9 @@ func (r *Reconciler) act(ctx context.Context, c *api.Cluster, seen []found, p pl
 		ctrl.LoggerFrom(ctx).Info("filled a Secret", "secret", s.secret, "created", s.create)
 	}
 	now := p.condition(failed)
-	if now.Status == metav1.ConditionFalse && failed == nil && status.Changed(c, now) {
+	status.Tell(r.Events, c, now)
+	incomplete := now.Reason == api.ReasonSecretMissing || now.Reason == api.ReasonSecretIncomplete
+	if incomplete && status.Changed(c, now) {
 		r.Events.Eventf(c, nil, corev1.EventTypeWarning, api.EventCredentialsIncomplete, "Check", "%s", now.Message)
 	}
 	_, err := status.Apply(ctx, r.Client, Manager, c, status.Owns{}, status.Fields{Conditions: []metav1.Condition{now}})

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/controllers/internal/apply"
 )
 
 // Limits of the server, in characters.
@@ -176,7 +177,7 @@ func (p *plan) condition(failed error) metav1.Condition {
 	case len(p.problems) > 0:
 		out.Reason, out.Message = api.ReasonSecretIncomplete, strings.Join(p.problems, "; ")
 	case failed != nil:
-		out.Reason, out.Message = api.ReasonApplyFailed, failed.Error()
+		out.Reason, out.Message = api.ReasonApplyFailed, apply.FailedMessage(failed)
 	default:
 		out.Status, out.Reason, out.Message = metav1.ConditionTrue, api.ReasonReconciled, "every Secret exists and is complete"
 	}

@@ -1,6 +1,7 @@
 package credentials
 
 import (
+	"errors"
 	"maps"
 	"strings"
 	"testing"
@@ -130,6 +131,25 @@ func TestEstablishedClusterNeverGetsANewPassword(t *testing.T) {
 	b.reconcile(t)
 	if got := b.condition(t); got.Status != metav1.ConditionTrue {
 		t.Errorf("creating it was not enough: %+v", got)
+	}
+}
+
+func TestSecretThatCannotBeMadeIsSaidInConditionAndEvent(t *testing.T) {
+	b := newBench(t, aCluster())
+	b.Fail("c1-root", errors.New("quota exceeded"))
+	for range 2 {
+		if _, err := b.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "shop", Name: "c1"}}); err == nil {
+			t.Error("no error: nobody would try again")
+		}
+	}
+	if c := b.condition(t); c.Reason != api.ReasonApplyFailed || !strings.Contains(c.Message, "c1-root") || !strings.Contains(c.Message, "tried again") {
+		t.Errorf("condition %+v", c)
+	}
+	if n := len(b.events.Events); n != 1 {
+		t.Fatalf("%d events for one state of things", n)
+	}
+	if e := <-b.events.Events; !strings.Contains(e, api.EventApplyFailed) || !strings.Contains(e, "quota exceeded") {
+		t.Errorf("event %q", e)
 	}
 }
 

@@ -22,24 +22,26 @@ import (
 )
 
 // act makes identities and the Lease and deletes the identities of removed instances, each independently of the
-// others, then shows the holder.
+// others, then shows the holder and how it went.
 func (r *Reconciler) act(ctx context.Context, c *api.Cluster, lease *coordinationv1.Lease) (ctrl.Result, error) {
-	identities := r.identities(ctx, c)
-	if len(identities.Foreign) > 0 {
-		r.foreign(c, identities.ForeignMessage())
-	}
+	result := r.identities(ctx, c)
 	sweepErr := sweep.Removed(ctx, r.Client, r.Live, c, &rbacv1.RoleBindingList{}, &rbacv1.RoleList{}, &corev1.ServiceAccountList{})
-	var leaseErr error
-	foreignLease := false
-	if lease == nil {
-		lease, foreignLease, leaseErr = r.make(ctx, client.ObjectKeyFromObject(c))
+	switch {
+	case lease == nil:
+		var made apply.Result
+		lease, made = r.make(ctx, client.ObjectKeyFromObject(c))
+		result = made.And(result)
+	case !metav1.IsControlledBy(lease, c):
+		lease, result = nil, foreignLease(lease).And(result)
 	}
+	now := result.Condition(api.ConditionLeaseReady, "the primary Lease and every instance's identity exist as they should")
+	status.Tell(r.Events, c, now)
 	_, statusErr := status.Apply(ctx, r.Client, Manager, c, status.Owns{PrimaryLease: true},
-		status.Fields{PrimaryLease: shown(c.Status.PrimaryLease, lease)})
-	if err := errors.Join(identities.Err, sweepErr, leaseErr, statusErr); err != nil {
+		status.Fields{Conditions: []metav1.Condition{now}, PrimaryLease: shown(c.Status.PrimaryLease, lease)})
+	if err := errors.Join(result.Err, sweepErr, statusErr); err != nil {
 		return ctrl.Result{}, err
 	}
-	if foreignLease || len(identities.Foreign) > 0 {
+	if len(result.Foreign) > 0 {
 		return ctrl.Result{RequeueAfter: scope.RecheckForeign}, nil
 	}
 	return ctrl.Result{}, nil
@@ -54,33 +56,32 @@ func (r *Reconciler) identities(ctx context.Context, c *api.Cluster) apply.Resul
 	return apply.All(ctx, r.Client, Manager, c, list)
 }
 
-// make creates the Lease. One that is there after all is left as it is, and returned when it is ours;
-// foreign tells that it is not.
-func (r *Reconciler) make(ctx context.Context, key client.ObjectKey) (lease *coordinationv1.Lease, foreign bool, err error) {
+// make creates the Lease. One that is there after all is left as it is, and returned when it is ours. It is nil when
+// there is none that is ours, or the Cluster is gone.
+func (r *Reconciler) make(ctx context.Context, key client.ObjectKey) (*coordinationv1.Lease, apply.Result) {
 	o, err := r.observeOrigin(ctx, key)
 	if o == nil {
-		return nil, false, err
+		return nil, apply.Result{Err: err}
 	}
-	lease = objects.Lease(o.cluster, firstHolder(o), r.Now())
+	lease := objects.Lease(o.cluster, firstHolder(o), r.Now())
 	err = r.Client.Create(ctx, lease, client.FieldOwner(Manager))
 	if err == nil {
 		ctrl.LoggerFrom(ctx).Info("made the primary Lease", "holder", holderOf(lease))
-		return lease, false, nil
+		return lease, apply.Result{Written: 1}
 	}
 	if !apierrors.IsAlreadyExists(err) {
-		return nil, false, fmt.Errorf("creating Lease %s: %w", lease.Name, err)
+		return nil, apply.Result{Err: fmt.Errorf("creating Lease %s: %w", lease.Name, err)}
 	}
 	there := &coordinationv1.Lease{}
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(lease), there); err != nil {
-		return nil, false, fmt.Errorf("reading Lease %s: %w", lease.Name, err)
+		return nil, apply.Result{Err: fmt.Errorf("reading Lease %s: %w", lease.Name, err)}
 	}
 	if !metav1.IsControlledBy(there, o.cluster) {
-		r.foreign(o.cluster, (&apply.ForeignError{Kind: "Lease", Name: lease.Name}).Error())
-		return nil, true, nil
+		return nil, foreignLease(lease)
 	}
-	return there, false, nil
+	return there, apply.Result{}
 }
 
-func (r *Reconciler) foreign(c *api.Cluster, message string) {
-	r.Events.Eventf(c, nil, corev1.EventTypeWarning, api.EventForeignObject, "Apply", "%s", message)
+func foreignLease(l *coordinationv1.Lease) apply.Result {
+	return apply.Result{Foreign: []*apply.ForeignError{{Kind: "Lease", Name: l.Name}}}
 }

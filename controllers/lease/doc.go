@@ -6,9 +6,10 @@
 //   - A Lease that is missing on a Cluster that ever had a primary is made as held by that primary: its Pod
 //     may still believe that it holds it, and has to be waited for.
 //   - Renewals cause no reconcile and no write; only a change of the holder does.
-//   - An instance may read its own Cluster, write its status, use its own Cluster's Lease and tell of events;
-//     it may not read Secrets and not make or delete the Lease.
+//   - An instance may follow its own Cluster, write its status and use its own Cluster's Lease; it may not read
+//     Secrets and not make or delete the Lease.
 //   - The identity of a removed instance goes once its Pod is gone: until then it needs it to stop in order.
 //
-// It owns status.primaryLease and no other status.
+// It owns status.primaryLease and the condition LeaseReady, which names what keeps instances from their identity or
+// their Lease.
 package lease

@@ -41,10 +41,13 @@ func Owner(c *api.Cluster) metav1.OwnerReference {
 // Labels are the labels of an object of the Cluster, or of one of its instances when that is given: the
 // inherited ones, then ours over them. The labels of routing (role, routable) are never among them.
 func Labels(c *api.Cluster, instance string) map[string]string {
+	return labels(c, instance, inherited(c).Labels)
+}
+
+// labels lays ours over the user's, which it does not change.
+func labels(c *api.Cluster, instance string, user map[string]string) map[string]string {
 	labels := map[string]string{}
-	if inherited := c.Spec.InheritedMetadata; inherited != nil {
-		maps.Copy(labels, inherited.Labels)
-	}
+	maps.Copy(labels, user)
 	delete(labels, api.LabelInstance)
 	delete(labels, api.LabelRole)
 	delete(labels, api.LabelRoutable)
@@ -58,11 +61,22 @@ func Labels(c *api.Cluster, instance string) map[string]string {
 
 // Annotations are the inherited annotations without those that are ours; nil when there are none.
 func Annotations(c *api.Cluster) map[string]string {
-	inherited := c.Spec.InheritedMetadata
-	if inherited == nil || len(inherited.Annotations) == 0 {
+	return annotations(inherited(c).Annotations)
+}
+
+func inherited(c *api.Cluster) api.EmbeddedMetadata {
+	if m := c.Spec.InheritedMetadata; m != nil {
+		return *m
+	}
+	return api.EmbeddedMetadata{}
+}
+
+// annotations are the user's without those that are ours; nil when there are none.
+func annotations(user map[string]string) map[string]string {
+	if len(user) == 0 {
 		return nil
 	}
-	annotations := maps.Clone(inherited.Annotations)
+	annotations := maps.Clone(user)
 	for _, ours := range []string{api.AnnotationTemplateHash, api.AnnotationSpecHash, api.AnnotationHandoffGTID, api.AnnotationHandoffAttempt, api.AnnotationReasserted} {
 		delete(annotations, ours)
 	}

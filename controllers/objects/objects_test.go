@@ -82,6 +82,24 @@ func TestInheritedMetadataNeitherReplacesOursNorEntersSelectors(t *testing.T) {
 	}
 }
 
+func TestServiceAccountTemplateWinsOverInheritedMetadata(t *testing.T) {
+	c := full()
+	c.Spec.ServiceAccountTemplate = &api.ServiceAccountTemplate{Metadata: api.EmbeddedMetadata{
+		Labels:      map[string]string{"team": "identity"},
+		Annotations: map[string]string{"owner": "identity@example.com", api.AnnotationSpecHash: "forged"},
+	}}
+	sa := objects.ServiceAccount(c, "c1-1")
+	if sa.Labels["team"] != "identity" || sa.Labels[api.LabelInstance] != "c1-1" {
+		t.Errorf("labels %v", sa.Labels)
+	}
+	if want := map[string]string{"owner": "identity@example.com"}; !maps.Equal(sa.Annotations, want) {
+		t.Errorf("annotations %v", sa.Annotations)
+	}
+	if role := objects.Role(c, "c1-1"); role.Labels["team"] != "payments" {
+		t.Errorf("the template reached the Role: %v", role.Labels)
+	}
+}
+
 func TestPodIsAcceptedUnderTheRestrictedLevel(t *testing.T) {
 	pod := objects.Pod(minimal(), "c1-1", options)
 	if p := pod.Spec.SecurityContext; !*p.RunAsNonRoot || p.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault || *p.RunAsUser == 0 {

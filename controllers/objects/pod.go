@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -153,8 +154,9 @@ func env(c *api.Cluster, instance string) []corev1.EnvVar {
 		{Name: "CNMSQL_NAMESPACE", Value: c.Namespace},
 		{Name: "CNMSQL_INSTANCE", Value: instance},
 		{Name: "CNMSQL_LOG_LEVEL", Value: string(c.Spec.LogLevel)},
+		// What the kubelet gives this very Pod, whatever the Cluster says later.
+		{Name: "CNMSQL_GRACE_SECONDS", Value: strconv.Itoa(int(c.Spec.MaxStopDelay))},
 		downward("CNMSQL_POD_UID", "metadata.uid"),
-		downward("CNMSQL_POD_IP", "status.podIP"),
 	}
 	if _, limited := c.Spec.Resources.Limits[corev1.ResourceMemory]; limited {
 		vars = append(vars, corev1.EnvVar{Name: "CNMSQL_MEMORY_LIMIT", ValueFrom: &corev1.EnvVarSource{

@@ -9,36 +9,36 @@ import (
 	api "cnmsql.co/operator/api/v1alpha1"
 )
 
-// ServiceAccount is the identity of one instance, with what the user's template adds to it.
+// ServiceAccount is the identity of one instance, with what the user's template adds to it: the template wins over
+// the inherited metadata, and ours over both.
 func ServiceAccount(c *api.Cluster, instance string) *corev1.ServiceAccount {
-	sa := &corev1.ServiceAccount{ObjectMeta: instanceMeta(c, instance, api.InstanceServiceAccountName(instance))}
+	m := instanceMeta(c, instance, api.InstanceServiceAccountName(instance))
 	if t := c.Spec.ServiceAccountTemplate; t != nil {
-		sa.Labels = under(t.Metadata.Labels, sa.Labels)
-		sa.Annotations = under(t.Metadata.Annotations, sa.Annotations)
+		general := inherited(c)
+		m.Labels = labels(c, instance, over(general.Labels, t.Metadata.Labels))
+		m.Annotations = annotations(over(general.Annotations, t.Metadata.Annotations))
 	}
-	return sa
+	return &corev1.ServiceAccount{ObjectMeta: m}
 }
 
-// under lays ours over the user's.
-func under(user, ours map[string]string) map[string]string {
-	if len(user) == 0 {
-		return ours
-	}
-	out := maps.Clone(user)
-	maps.Copy(out, ours)
+// over lays the particular over the general.
+func over(general, particular map[string]string) map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, general)
+	maps.Copy(out, particular)
 	return out
 }
 
-// Role is what one instance may do: read its own Cluster and write its status, renew the primary Lease (but
-// neither make nor delete it), and tell of events. Nothing about Secrets: those it needs are mounted.
+// Role is what one instance may do: follow its own Cluster and write its status, follow and renew the primary Lease
+// (but neither make nor delete it). No other verb has a call in the instance manager, whose watches select one name
+// and need no list. Nothing about Secrets: those it needs are mounted.
 func Role(c *api.Cluster, instance string) *rbacv1.Role {
 	return &rbacv1.Role{
 		ObjectMeta: instanceMeta(c, instance, api.InstanceServiceAccountName(instance)),
 		Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{api.GroupVersion.Group}, Resources: []string{"clusters"}, ResourceNames: []string{c.Name}, Verbs: []string{"get", "list", "watch"}},
-			{APIGroups: []string{api.GroupVersion.Group}, Resources: []string{"clusters/status"}, ResourceNames: []string{c.Name}, Verbs: []string{"get", "patch", "update"}},
-			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{c.LeaseName()}, Verbs: []string{"get", "list", "patch", "update", "watch"}},
-			{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+			{APIGroups: []string{api.GroupVersion.Group}, Resources: []string{"clusters"}, ResourceNames: []string{c.Name}, Verbs: []string{"get", "watch"}},
+			{APIGroups: []string{api.GroupVersion.Group}, Resources: []string{"clusters/status"}, ResourceNames: []string{c.Name}, Verbs: []string{"update"}},
+			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{c.LeaseName()}, Verbs: []string{"get", "update", "watch"}},
 		},
 	}
 }

@@ -22,10 +22,8 @@ func (r *Reconciler) act(ctx context.Context, c *api.Cluster, services []*corev1
 	if result.Written > 0 {
 		ctrl.LoggerFrom(ctx).Info("applied Services", "changed", result.Written)
 	}
-	now := condition(result)
-	if len(result.Foreign) > 0 && status.Changed(c, now) {
-		r.Events.Eventf(c, nil, corev1.EventTypeWarning, api.EventForeignObject, "Apply", "%s", now.Message)
-	}
+	now := result.Condition(api.ConditionServicesReady, "every Service exists as it should")
+	status.Tell(r.Events, c, now)
 	sweepErr := sweep.Removed(ctx, r.Client, r.Live, c, &corev1.ServiceList{})
 	_, err := status.Apply(ctx, r.Client, Manager, c, status.Owns{}, status.Fields{Conditions: []metav1.Condition{now}})
 	if err := errors.Join(result.Err, sweepErr, err); err != nil {

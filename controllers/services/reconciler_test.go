@@ -155,6 +155,9 @@ func TestErrorOverOneServiceDoesNotStopTheOthers(t *testing.T) {
 	if c := b.condition(t); c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "quota exceeded") || !strings.Contains(c.Message, "c1-rw") {
 		t.Errorf("condition %+v", c)
 	}
+	if e := <-b.events.Events; !strings.Contains(e, api.EventApplyFailed) || !strings.Contains(e, "c1-rw") {
+		t.Errorf("event %q", e)
+	}
 	b.Fail("c1-rw", nil)
 	b.reconcile(t)
 	if c := b.condition(t); c.Status != metav1.ConditionTrue {

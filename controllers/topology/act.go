@@ -3,9 +3,11 @@ package topology
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,9 +22,44 @@ import (
 	"cnmsql.co/operator/controllers/topology/core"
 )
 
-// act carries out actions in order, up to the first that fails. committed tells that the API server has
-// just accepted a write to the very Cluster that was read.
-func (r *Reconciler) act(ctx context.Context, read *api.Cluster, actions []core.Action, committed bool) error {
+// work is what came of the actions of one pass.
+type work struct {
+	// told are the events of what was done.
+	told []core.Event
+	// refused is what the API server refused, by instance.
+	refused map[string]refusal
+	// failed are the instances for which something could not be done.
+	failed map[string]bool
+	// unlabelled tells that a label could not be changed.
+	unlabelled bool
+	// err joins what failed otherwise.
+	err error
+}
+
+// held tells that an action has to wait for a better pass: one before it, for the same instance, was not done; or
+// it gives the primary's label, and another label may still have to be taken away.
+func (w *work) held(a core.Action) bool {
+	return w.failed[a.Instance] || w.unlabelled && a.Kind == core.LabelPod && a.Role == api.RolePrimary
+}
+
+// fail notes an action that was not done.
+func (w *work) fail(a core.Action, err error, now time.Time) {
+	w.failed[a.Instance] = true
+	w.unlabelled = w.unlabelled || a.Kind == core.LabelPod
+	if f, ok := refused(a, err, now); ok {
+		w.refused[a.Instance] = f
+		return
+	}
+	w.err = errors.Join(w.err, fmt.Errorf("%s %s: %w", a.Kind, a.Instance, err))
+}
+
+// act carries out actions in order. What fails for one instance does not keep another from being helped. Its error
+// is that nothing more may be done in this pass. committed tells that the API server has just accepted a write to
+// the very Cluster that was read.
+func (r *Reconciler) act(ctx context.Context, read *api.Cluster, actions []core.Action, committed bool, w *work) error {
+	if len(actions) == 0 {
+		return nil
+	}
 	if !committed {
 		if err := r.proveFresh(ctx, read); err != nil {
 			return err
@@ -31,8 +68,19 @@ func (r *Reconciler) act(ctx context.Context, read *api.Cluster, actions []core.
 	c := read.DeepCopy()
 	c.Default()
 	for _, a := range actions {
-		if err := r.do(ctx, c, a); err != nil {
+		if w.held(a) {
+			continue
+		}
+		err := r.do(ctx, c, a)
+		switch {
+		case apierrors.IsConflict(err):
+			return fmt.Errorf("%s %s: %w: %w", a.Kind, a.Instance, errStale, err)
+		case errors.Is(err, errStale) || err != nil && ctx.Err() != nil:
 			return fmt.Errorf("%s %s: %w", a.Kind, a.Instance, err)
+		case err != nil:
+			w.fail(a, err, r.Now())
+		case a.Done != nil:
+			w.told = append(w.told, *a.Done)
 		}
 	}
 	return nil

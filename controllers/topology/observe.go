@@ -83,14 +83,17 @@ func (r *Reconciler) observe(ctx context.Context, read *api.Cluster, asked *answ
 		s.Lease = lease.snapshot(s.Now)
 	}
 	s.Fresh = asked != nil && known && lease.same(asked.lease)
+	waiting := &patience{now: s.Now}
 	for _, name := range o.names(c) {
-		i, err := r.instance(ctx, c, name, o)
+		i, err := r.instance(ctx, c, name, o, waiting)
 		if err != nil {
 			return s, err
 		}
+		i.Refused, i.RefusedReason = r.refusals.shown(client.ObjectKeyFromObject(c), name)
 		r.hear(c, &i, asked)
 		s.Instances = append(s.Instances, i)
 	}
+	s.Patience = waiting.again
 	return s, nil
 }
 
@@ -177,11 +180,12 @@ func (o owned) names(c *api.Cluster) []string {
 }
 
 // instance is what the API server knows of one instance.
-func (r *Reconciler) instance(ctx context.Context, c *api.Cluster, name string, o owned) (core.Instance, error) {
+func (r *Reconciler) instance(ctx context.Context, c *api.Cluster, name string, o owned, w *patience) (core.Instance, error) {
 	ordinal, _ := c.InstanceOrdinal(name)
 	i := core.Instance{Name: name, Ordinal: ordinal}
-	if pod := o.pods[name]; pod != nil {
-		i.Pod = podFacts(pod, objects.TemplateHash(c, name, r.Objects))
+	pod := o.pods[name]
+	if pod != nil {
+		i.Pod = podFacts(pod, objects.TemplateHash(c, name, r.Objects), w)
 		var err error
 		if i.Pod.Cordoned, err = r.isCordoned(ctx, pod); err != nil {
 			return i, err
@@ -193,7 +197,7 @@ func (r *Reconciler) instance(ctx context.Context, c *api.Cluster, name string, 
 	}
 	for _, claim := range claims {
 		if found := o.claims[claim]; found != nil {
-			i.Volumes = append(i.Volumes, volumeFacts(c, found, claim == name, o.classes))
+			i.Volumes = append(i.Volumes, o.classes.volumeFacts(c, found, pod, w))
 		} else {
 			i.MissingVolumes = append(i.MissingVolumes, claim)
 		}

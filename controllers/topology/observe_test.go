@@ -206,14 +206,14 @@ func TestPodTrouble(t *testing.T) {
 			p.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}
 		}, "OOMKilled, exit code 137", api.ReasonServerDoesNotStart},
 		"unschedulable": {func(p *corev1.Pod) {
-			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/3 nodes are available."})
+			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/3 nodes are available.", LastTransitionTime: metav1.NewTime(start.Add(-time.Minute))})
 		}, "0/3 nodes are available (see spec.resources", api.ReasonPodUnschedulable},
 		"on its way out": {func(p *corev1.Pod) { waiting("ErrImagePull", "")(p); p.DeletionTimestamp = &metav1.Time{Time: start} }, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := aPod("c1-1")
 			tc.change(pod)
-			got := podFacts(pod, "")
+			got := podFacts(pod, "", &patience{now: start})
 			if !strings.Contains(got.Trouble, tc.says) || (tc.says == "") != (got.Trouble == "") || got.TroubleReason != tc.reason {
 				t.Errorf("trouble %q, %q", got.Trouble, got.TroubleReason)
 			}
@@ -221,7 +221,7 @@ func TestPodTrouble(t *testing.T) {
 	}
 	pod := aPod("c1-1")
 	pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted"
-	if got := podFacts(pod, ""); got.Ended != "Failed (Evicted)" {
+	if got := podFacts(pod, "", &patience{now: start}); got.Ended != "Failed (Evicted)" {
 		t.Errorf("ended %q", got.Ended)
 	}
 }
@@ -240,9 +240,9 @@ func TestClaimThatCannotBeServedNamesTheClass(t *testing.T) {
 		says    string
 	}{
 		"waits for its Pod":   {new("fast"), []client.Object{class("fast", false)}, ""},
-		"no such class":       {new("fast"), []client.Object{class("slow", false), class("big", false)}, "the storage class fast (spec.storage.storageClass) does not exist; there are: big, slow"},
+		"no such class":       {new("fast"), []client.Object{class("slow", false), class("big", false)}, "the storage class fast (spec.storage.storageClass) does not exist; there are: big, slow; create that class, or"},
 		"no class at all":     {new("fast"), nil, "does not exist; there is none"},
-		"no default":          {nil, []client.Object{class("slow", false)}, "spec.storage.storageClass is not set, and there is no default"},
+		"no default":          {nil, []client.Object{class("slow", false)}, "spec.storage.storageClass is not set, and there is no default storage class; storage classes: there are: slow; mark a class as the default"},
 		"the default will do": {nil, []client.Object{class("slow", true)}, ""},
 		"made by hand":        {new(""), nil, ""},
 	} {

@@ -12,7 +12,7 @@ import (
 )
 
 // podFacts is what matters of a Pod; template is the hash of the Pod that would be made now.
-func podFacts(pod *corev1.Pod, template string) *core.Pod {
+func podFacts(pod *corev1.Pod, template string, w *patience) *core.Pod {
 	p := &core.Pod{
 		UID:         string(pod.UID),
 		Terminating: pod.DeletionTimestamp != nil,
@@ -35,7 +35,7 @@ func podFacts(pod *corev1.Pod, template string) *core.Pod {
 		}
 	}
 	if p.Ended == "" && !p.Terminating {
-		p.Trouble, p.TroubleReason = podTrouble(pod)
+		p.Trouble, p.TroubleReason = podTrouble(pod, w)
 	}
 	return p
 }
@@ -50,24 +50,23 @@ func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCond
 }
 
 // podTrouble is why a Pod does not run, with what to do about it. The text stays the same while nothing changes.
-func podTrouble(pod *corev1.Pod) (message, reason string) {
-	if c := podCondition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-		return fmt.Sprintf("no node takes the Pod: %s (see spec.resources, spec.affinity and spec.storage)", strings.TrimSuffix(c.Message, ".")),
-			api.ReasonPodUnschedulable
+func podTrouble(pod *corev1.Pod, w *patience) (message, reason string) {
+	if c := podCondition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse {
+		return unscheduled(pod, c, w)
 	}
 	for _, s := range append(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses...) {
 		if s.State.Waiting == nil {
 			continue
 		}
-		if message, reason = waitTrouble(&s); message != "" {
+		if message, reason = waitTrouble(pod, &s); message != "" {
 			return message, reason
 		}
 	}
-	return "", ""
+	return stuck(pod, w)
 }
 
 // waitTrouble is why a container waits.
-func waitTrouble(s *corev1.ContainerStatus) (message, reason string) {
+func waitTrouble(pod *corev1.Pod, s *corev1.ContainerStatus) (message, reason string) {
 	w := s.State.Waiting
 	switch w.Reason {
 	case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable":
@@ -77,7 +76,7 @@ func waitTrouble(s *corev1.ContainerStatus) (message, reason string) {
 		}
 		return fmt.Sprintf("the image %s cannot be pulled: correct spec.imageName or spec.imagePullSecrets", s.Image), api.ReasonImagePull
 	case "CreateContainerConfigError":
-		return fmt.Sprintf("the container cannot be made: %s; create what it names", w.Message), api.ReasonSecretMissing
+		return unmade(pod, s.Name, w.Message)
 	case "CreateContainerError", "RunContainerError":
 		return fmt.Sprintf("the container cannot be made: %s", w.Message), api.ReasonServerDoesNotStart
 	case "CrashLoopBackOff":

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,24 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "cnmsql.co/operator/api/v1alpha1"
-	"cnmsql.co/operator/controllers/internal/apply"
 	"cnmsql.co/operator/controllers/internal/observer"
-	"cnmsql.co/operator/controllers/internal/scope"
 	"cnmsql.co/operator/controllers/objects"
 	"cnmsql.co/operator/controllers/topology/core"
 	"cnmsql.co/operator/instance/protocol"
 )
-
-// +kubebuilder:rbac:groups=mysql.cnmsql.co,resources=clusters,verbs=get;list;watch;patch
-// +kubebuilder:rbac:groups=mysql.cnmsql.co,resources=clusters/status,verbs=patch
-// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;patch;delete
-// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch;create
-// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
-// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
-// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=create;delete;get;list;patch;watch
-// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;list;watch
-// +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses,verbs=list
-// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Manager is the field manager of everything that this package writes.
 const Manager = "cnmsql-topology"
@@ -71,6 +59,7 @@ type Reconciler struct {
 
 	leases      leases
 	credentials credentials
+	refusals    refusals
 }
 
 func newAttempt() string { return uuid.NewString() }
@@ -122,32 +111,36 @@ func (r *Reconciler) decide(ctx context.Context, read *api.Cluster) (core.Decisi
 // carryOut does what need not be committed, commits, then acts. The events of a decision that was committed are
 // told even when an action fails, because no later pass comes to it again.
 func (r *Reconciler) carryOut(ctx context.Context, read *api.Cluster, d core.Decision) error {
-	var firstErr error
-	if len(d.First) > 0 {
-		if firstErr = r.act(ctx, read, d.First, false); errors.Is(firstErr, errStale) {
-			return firstErr
-		}
+	w := &work{refused: map[string]refusal{}, failed: map[string]bool{}}
+	if err := r.act(ctx, read, d.First, false, w); errors.Is(err, errStale) {
+		return err
+	} else if err != nil {
+		w.err = err
 	}
 	committed, err := r.commit(ctx, read, d)
 	if err != nil {
-		return errors.Join(firstErr, err, r.recordAnyway(ctx, read, d, err))
+		return errors.Join(w.err, err, r.recordAnyway(ctx, read, d, err, w))
 	}
 	measure(read, d, committed)
 	if committed || len(d.First)+len(d.Actions) > 0 {
 		r.log(ctx, read, d)
 	}
-	if len(d.Actions) > 0 {
-		err = r.act(ctx, read, d.Actions, committed)
-	}
-	if err == nil || committed {
+	ended := r.act(ctx, read, d.Actions, committed, w)
+	r.tell(read, w.told)
+	if committed || ended == nil && len(w.failed) == 0 {
 		r.tell(read, d.Events)
 	}
-	return errors.Join(firstErr, err)
+	if ended == nil {
+		for _, text := range r.refusals.note(client.ObjectKeyFromObject(read), w.refused) {
+			ctrl.LoggerFrom(ctx).Info("refused", "why", text)
+		}
+	}
+	return errors.Join(w.err, ended)
 }
 
 // recordAnyway writes the second copy of the memory of the last failover when the first, in the status, could not be
 // written: it is there for that. A conflict means that it may not be true any more.
-func (r *Reconciler) recordAnyway(ctx context.Context, read *api.Cluster, d core.Decision, commit error) error {
+func (r *Reconciler) recordAnyway(ctx context.Context, read *api.Cluster, d core.Decision, commit error, w *work) error {
 	if apierrors.IsConflict(commit) || errors.Is(commit, errStale) {
 		return nil
 	}
@@ -160,21 +153,18 @@ func (r *Reconciler) recordAnyway(ctx context.Context, read *api.Cluster, d core
 	if len(records) == 0 {
 		return nil
 	}
-	return r.act(ctx, read, records, false)
+	return r.act(ctx, read, records, false, w)
 }
 
-// result says when to look again.
+// result says when to look again. A refusal is no error: it is shown, and what was refused is tried again in
+// growing intervals that do not delay anything else.
 func (r *Reconciler) result(ctx context.Context, read *api.Cluster, d core.Decision, err error) (ctrl.Result, error) {
-	var taken *apply.ForeignError
 	switch {
 	case err == nil:
-		return ctrl.Result{RequeueAfter: d.Recheck}, nil
+		return ctrl.Result{RequeueAfter: sooner(d.Recheck, r.refusals.again(client.ObjectKeyFromObject(read), r.Now()))}, nil
 	case errors.Is(err, errStale) || apierrors.IsConflict(err):
 		ctrl.LoggerFrom(ctx).V(1).Info("looking again", "why", err.Error())
 		return ctrl.Result{RequeueAfter: soon}, nil
-	case errors.As(err, &taken):
-		r.tell(read, []core.Event{{Warning: true, Reason: api.EventForeignObject, Message: taken.Error()}})
-		return ctrl.Result{RequeueAfter: sooner(d.Recheck, scope.RecheckForeign)}, nil
 	}
 	return ctrl.Result{}, err
 }
@@ -193,13 +183,26 @@ func (r *Reconciler) tell(c *api.Cluster, list []core.Event) {
 		if e.Warning {
 			kind = corev1.EventTypeWarning
 		}
-		r.Events.Eventf(c, nil, kind, e.Reason, "Reconcile", "%s", e.Message)
+		r.Events.Eventf(c, nil, kind, e.Reason, "Reconcile", "%s", shortened(e.Message))
 	}
+}
+
+// longestNote is how many bytes the API server takes in an event.
+const longestNote = 1024
+
+// shortened is a text that an event can hold.
+func shortened(text string) string {
+	const dots = "…"
+	if len(text) <= longestNote {
+		return text
+	}
+	return strings.ToValidUTF8(text[:longestNote-len(dots)], "") + dots
 }
 
 func (r *Reconciler) forget(cluster types.NamespacedName) {
 	r.Instances.Forget(cluster)
 	r.leases.gone(cluster)
+	r.refusals.forget(cluster)
 	r.credentials.forget(cluster)
 	unmeasure(cluster)
 }

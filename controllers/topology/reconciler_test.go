@@ -247,25 +247,71 @@ func TestNothingIsDoneByAnOldCopyOfTheCluster(t *testing.T) {
 	b.wrote("delete *v1.Pod c1-1")
 }
 
-func TestActionsAreDoneInOrderUpToTheFirstThatFails(t *testing.T) {
+func TestActionsOfOneInstanceAreDoneInOrderUpToTheFirstThatFails(t *testing.T) {
 	b := newBench(t, aCluster(), aPod("c1-1"))
-	b.Fail("c1-2", errors.New("quota exceeded"))
+	b.Fail("c1-1", errors.New("the network is down"))
 	label := core.Action{Kind: core.LabelPod, Instance: "c1-1", PodUID: "pod-c1-1", Role: api.RoleReplica, Routable: true}
-	b.does("new", label, core.Action{Kind: core.CreatePod, Instance: "c1-2"}, core.Action{Kind: core.DeletePod, Instance: "c1-1", PodUID: "pod-c1-1"})
+	b.does("new", label, core.Action{Kind: core.DeletePod, Instance: "c1-1", PodUID: "pod-c1-1"})
 	_, err := b.reconcile()
-	if err == nil || !strings.Contains(err.Error(), "create Pod c1-2") {
+	if err == nil || !strings.Contains(err.Error(), "label Pod c1-1") {
 		t.Errorf("error %v", err)
 	}
-	b.wrote("patch status *v1alpha1.Cluster c1", "patch *v1.Pod c1-1", "create *v1.Pod c1-2")
+	b.wrote("patch status *v1alpha1.Cluster c1", "patch *v1.Pod c1-1")
 	if got := b.told(); len(got) != 1 {
 		t.Errorf("the events of what was committed: %q", got)
 	}
-	b.does("", core.Action{Kind: core.CreatePod, Instance: "c1-2"})
+	b.does("", label)
 	if _, err := b.reconcile(); err == nil {
 		t.Error("no error")
 	}
 	if got := b.told(); len(got) != 0 {
 		t.Errorf("the events of what was neither committed nor done: %q", got)
+	}
+}
+
+func TestWhatFailsForOneInstanceDoesNotKeepAnotherFromBeingHelped(t *testing.T) {
+	for name, failure := range map[string]error{"refused": forbidden("exceeded quota: q"), "failed": errors.New("the network is down")} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, aCluster(), aPod("c1-1"))
+			b.Fail("c1-2", failure)
+			b.does("",
+				core.Action{Kind: core.CreateVolumes, Instance: "c1-2"},
+				core.Action{Kind: core.CreatePod, Instance: "c1-2", Done: &core.Event{Reason: "Done", Message: "c1-2"}},
+				core.Action{Kind: core.CreatePod, Instance: "c1-3", Done: &core.Event{Reason: "Done", Message: "c1-3"}})
+			if _, err := b.reconcile(); name == "failed" && (err == nil || !strings.Contains(err.Error(), "create volumes c1-2: the network is down")) {
+				t.Errorf("error %v", err)
+			}
+			b.wrote("create *v1.PersistentVolumeClaim c1-2", "create *v1.Pod c1-3")
+			if got := b.told(); !slices.Equal(got, []string{"Normal Done c1-3"}) {
+				t.Errorf("events %q: only of what was done", got)
+			}
+		})
+	}
+}
+
+func TestNoPrimarysLabelIsGivenAfterALabelThatCouldNotBeTaken(t *testing.T) {
+	take := core.Action{Kind: core.LabelPod, Instance: "c1-1", PodUID: "pod-c1-1"}
+	give := core.Action{Kind: core.LabelPod, Instance: "c1-2", PodUID: "pod-c1-2", Role: api.RolePrimary, Routable: true}
+	create := core.Action{Kind: core.CreatePod, Instance: "c1-3"}
+	for name, failure := range map[string]error{"refused": forbidden("a policy"), "failed": errors.New("the network is down")} {
+		for _, first := range []bool{false, true} {
+			// No Pod shows the primary's label, so that nothing but the order protects.
+			b := newBench(t, aCluster(), aPod("c1-1"), aPod("c1-2"))
+			b.Fail("c1-1", failure)
+			b.does("", take, give, create)
+			if first {
+				decide := b.say
+				b.say = func(s core.Snapshot) core.Decision {
+					d := decide(s)
+					d.First, d.Actions = []core.Action{take}, []core.Action{give, create}
+					return d
+				}
+			}
+			_, _ = b.reconcile()
+			if got := b.Taken(); !slices.Equal(got, []string{"patch *v1.Pod c1-1", "create *v1.Pod c1-3"}) {
+				t.Errorf("%s, first %t: writes %q", name, first, got)
+			}
+		}
 	}
 }
 
@@ -353,11 +399,19 @@ func TestWhatExistsAlreadyIsRightIfItIsOurs(t *testing.T) {
 	b := newBench(t, aCluster(), aPod("c1-1"), foreign)
 	b.does("", core.Action{Kind: core.CreatePod, Instance: "c1-1"})
 	b.must()
-	b.told()
+	b.wrote("create *v1.Pod c1-1")
 	b.does("", core.Action{Kind: core.CreateVolumes, Instance: "c1-2"})
 	b.must()
-	if got := b.told(); len(got) != 1 || !strings.Contains(got[0], "PersistentVolumeClaim c1-2 exists and does not belong") {
-		t.Errorf("events %q", got)
+	b.clock = b.clock.Add(refusalShown)
+	b.must()
+	if i := b.last().Instances[len(b.last().Instances)-1]; i.Name == "c1-2" {
+		t.Errorf("somebody else's claim makes an instance: %+v", i)
+	}
+	if got, reason := b.r.refusals.shown(shop, "c1-2"); !strings.Contains(got, "PersistentVolumeClaim c1-2 exists and does not belong") || reason != api.ReasonForeignObject {
+		t.Errorf("refusal %q, %q", got, reason)
+	}
+	if _, reason := b.r.refusals.shown(shop, "c1-1"); reason != "" {
+		t.Errorf("our own Pod counts as somebody else's: %q", reason)
 	}
 }
 

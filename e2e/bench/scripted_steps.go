@@ -8,6 +8,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"cnmsql.co/operator/e2e/framework"
 	"cnmsql.co/operator/instance/flavor"
 	"cnmsql.co/operator/instance/gtid"
 )
@@ -220,7 +221,10 @@ func (s *script) rejoin(ctx context.Context, name, source string) error {
 			return err
 		}
 	}
-	return s.follow(ctx, name, source)
+	// A server that was cloned answers for a moment before it starts again.
+	return framework.Await(ctx, name+" to follow "+source, readyWithin, func(ctx context.Context) (bool, string, error) {
+		return true, "", s.follow(ctx, name, source)
+	})
 }
 
 // cloneCommand runs where no answer is waited for within the time of a connection.

@@ -87,14 +87,23 @@ func (e *Environment) AwaitPrimary(ctx context.Context, key client.ObjectKey, ol
 	return name, err
 }
 
-// killScript finds the server by its name, with nothing but a shell and cat.
-const killScript = `for d in /proc/[0-9]*; do
-  if [ "$(cat "$d/comm" 2>/dev/null)" = mysqld ]; then kill -9 "${d#/proc/}" && found=1; fi
+// signalScript finds the server by its name, with nothing but a shell and cat, and sends it the signal $1.
+const signalScript = `for d in /proc/[0-9]*; do
+  if [ "$(cat "$d/comm" 2>/dev/null)" = mysqld ]; then kill "-$1" "${d#/proc/}" && found=1; fi
 done; [ -n "$found" ]`
 
 // KillServer ends mysqld in a Pod as a crash does.
 func (e *Environment) KillServer(ctx context.Context, pod client.ObjectKey) error {
-	_, err := e.Kubectl(ctx, "-n", pod.Namespace, "exec", pod.Name, "-c", "mysql", "--", "sh", "-c", killScript)
+	return e.signalServer(ctx, pod, "KILL")
+}
+
+// HangServer stops mysqld in a Pod without ending it: it answers nobody, and its sockets stay open.
+func (e *Environment) HangServer(ctx context.Context, pod client.ObjectKey) error {
+	return e.signalServer(ctx, pod, "STOP")
+}
+
+func (e *Environment) signalServer(ctx context.Context, pod client.ObjectKey, signal string) error {
+	_, err := e.Kubectl(ctx, "-n", pod.Namespace, "exec", pod.Name, "-c", "mysql", "--", "sh", "-c", signalScript, "sh", signal)
 	return err
 }
 

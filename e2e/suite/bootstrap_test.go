@@ -29,7 +29,7 @@ func TestInstancesComeOneAfterTheOther(t *testing.T) {
 	}
 	for _, kind := range []string{
 		api.ConditionReady, api.ConditionSpecValid, api.ConditionCredentialsReady, api.ConditionCertificatesReady,
-		api.ConditionServicesReady, api.ConditionSemiSyncReady, api.ConditionUpToDate,
+		api.ConditionServicesReady, api.ConditionLeaseReady, api.ConditionSemiSyncReady, api.ConditionUpToDate,
 	} {
 		if !meta.IsStatusConditionTrue(c.Status.Conditions, kind) {
 			t.Errorf("condition %s: %+v", kind, meta.FindStatusCondition(c.Status.Conditions, kind))

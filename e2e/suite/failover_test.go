@@ -14,6 +14,19 @@ func TestKilledServerOfThePrimaryLosesNothing(t *testing.T) {
 	}
 }
 
+func TestHungServerOfThePrimaryIsReplacedAndLosesNothing(t *testing.T) {
+	e, key := shared(t)
+	old := status(t, e, key).Status.CurrentPrimary
+	gap := whileWriting(t, e, key, func() {
+		must(t, e.HangServer(t.Context(), named(key, old)))
+		_, err := e.AwaitPrimary(t.Context(), key, old, readyWithin)
+		must(t, err)
+	})
+	if gap > time.Minute {
+		t.Errorf("writes stood still for %s: a primary that does not serve is fenced after the 15 s of its lease", gap)
+	}
+}
+
 func TestKilledServerOfAReplicaDisturbsNobody(t *testing.T) {
 	e, key := shared(t)
 	before := status(t, e, key).Status

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,12 +23,12 @@ import (
 type wrong struct {
 	name  string
 	spoil func(*api.Cluster)
-	// condition is the one that tells, and words that it must name.
-	condition string
-	words     []string
-	// event is the reason of the event that tells; empty where the condition is all.
-	event string
-	mend  func(t *testing.T, e *framework.Environment, key client.ObjectKey)
+	// before is what is wrong around the Cluster; nil for nothing.
+	before func(t *testing.T, e *framework.Environment, key client.ObjectKey)
+	// condition is the one that tells, event the reason of the event that does; both must name these words.
+	condition, event string
+	words            []string
+	mend             func(t *testing.T, e *framework.Environment, key client.ObjectKey)
 }
 
 func patch(content string) func(*testing.T, *framework.Environment, client.ObjectKey) {
@@ -43,26 +44,29 @@ func wrongInputs() []wrong {
 		{
 			name:      "image",
 			spoil:     func(c *api.Cluster) { c.Spec.ImageName = "nowhere.invalid/mysql:9.7" },
-			condition: api.ConditionReady, words: []string{"nowhere.invalid/mysql:9.7", "wrong-image-1"},
-			mend: patch(`{"spec":{"imageName":"mysql:9.7"}}`),
+			condition: api.ConditionReady, event: api.EventProvisioningFailed,
+			words: []string{"wrong-image-1", "nowhere.invalid/mysql:9.7", "correct spec.imageName"},
+			mend:  patch(`{"spec":{"imageName":"mysql:9.7"}}`),
 		},
 		{
 			name:      "parameter",
 			spoil:     func(c *api.Cluster) { c.Spec.MySQL.Parameters["no_such_variable"] = "1" },
-			condition: api.ConditionReady, words: []string{"no_such_variable"},
-			mend: patch(`{"spec":{"mysql":{"parameters":{"no_such_variable":null}}}}`),
+			condition: api.ConditionReady, event: api.EventProvisioningFailed,
+			words: []string{"wrong-parameter-1", "no_such_variable", "correct spec.mysql.parameters"},
+			mend:  patch(`{"spec":{"mysql":{"parameters":{"no_such_variable":null}}}}`),
 		},
 		{
 			name:      "managed",
 			spoil:     func(c *api.Cluster) { c.Spec.MySQL.Parameters["Gtid-Mode"] = "OFF" },
-			condition: api.ConditionSpecValid, words: []string{"spec.mysql.parameters", "Gtid-Mode"},
-			event: api.EventInvalidSpec,
+			condition: api.ConditionSpecValid, event: api.EventInvalidSpec,
+			words: []string{"spec.mysql.parameters", "Gtid-Mode"},
 			mend:  patch(`{"spec":{"mysql":{"parameters":{"Gtid-Mode":null}}}}`),
 		},
 		{
 			name:      "class",
 			spoil:     func(c *api.Cluster) { c.Spec.Storage.StorageClass = new("e2e-no-such-class") },
-			condition: api.ConditionReady, words: []string{"e2e-no-such-class"},
+			condition: api.ConditionReady, event: api.EventProvisioningFailed,
+			words: []string{"wrong-class-1", "e2e-no-such-class", "spec.storage.storageClass", "create that class"},
 			mend: func(t *testing.T, e *framework.Environment, _ client.ObjectKey) {
 				t.Helper()
 				mode := storagev1.VolumeBindingWaitForFirstConsumer
@@ -76,8 +80,8 @@ func wrongInputs() []wrong {
 		{
 			name:      "secret",
 			spoil:     func(c *api.Cluster) { c.Spec.RootPasswordSecret = &corev1.LocalObjectReference{Name: "mine"} },
-			condition: api.ConditionCredentialsReady, words: []string{"mine"},
-			event: api.EventCredentialsIncomplete,
+			condition: api.ConditionCredentialsReady, event: api.EventCredentialsIncomplete,
+			words: []string{"mine"},
 			mend: func(t *testing.T, e *framework.Environment, key client.ObjectKey) {
 				t.Helper()
 				must(t, e.Client.Create(t.Context(), &corev1.Secret{
@@ -85,10 +89,63 @@ func wrongInputs() []wrong {
 				}))
 			},
 		},
+		{
+			name:      "priority",
+			spoil:     func(c *api.Cluster) { c.Spec.PriorityClassName = "e2e-no-such-priority" },
+			condition: api.ConditionReady, event: api.EventProvisioningFailed,
+			words: []string{"wrong-priority-1", "refuses to create its Pod", "e2e-no-such-priority", "spec.priorityClassName"},
+			mend:  patch(`{"spec":{"priorityClassName":null}}`),
+		},
+		{
+			name:      "scheduler",
+			spoil:     func(c *api.Cluster) { c.Spec.SchedulerName = "e2e-nobody" },
+			condition: api.ConditionReady, event: api.EventProvisioningFailed,
+			words: []string{"wrong-scheduler-1", "e2e-nobody", "spec.schedulerName", "kubectl describe pod"},
+			mend:  patch(`{"spec":{"schedulerName":null}}`),
+		},
+		{
+			name: "settings",
+			spoil: func(c *api.Cluster) {
+				c.Spec.EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "e2e-settings"}}}}
+			},
+			condition: api.ConditionReady, event: api.EventProvisioningFailed,
+			words: []string{"wrong-settings-1", "e2e-settings", "spec.envFrom"},
+			mend: func(t *testing.T, e *framework.Environment, key client.ObjectKey) {
+				t.Helper()
+				must(t, e.Client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "e2e-settings"}}))
+			},
+		},
+		{
+			name:  "foreign",
+			spoil: func(*api.Cluster) {},
+			before: func(t *testing.T, e *framework.Environment, key client.ObjectKey) {
+				t.Helper()
+				claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name + "-1"}}
+				claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+				claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+				must(t, e.Client.Create(t.Context(), claim))
+			},
+			condition: api.ConditionReady, event: api.EventForeignObject,
+			words: []string{"PersistentVolumeClaim wrong-foreign-1", "does not belong to this Cluster", "delete or rename it"},
+			mend: func(t *testing.T, e *framework.Environment, key client.ObjectKey) {
+				t.Helper()
+				_, err := e.Kubectl(t.Context(), "-n", key.Namespace, "delete", "pvc", key.Name+"-1")
+				must(t, err)
+			},
+		},
 	}
 }
 
-// Wrong input is named in a condition, and to correct it is enough.
+// tells waits until a condition and an event name what is wrong.
+func (w wrong) tells(t *testing.T, e *framework.Environment, key client.ObjectKey) {
+	t.Helper()
+	g := NewWithT(t)
+	g.Eventually(func() string { return told(status(t, e, key), w.condition) }, "150s", "500ms").Should(And(contain(w.words)...))
+	g.Eventually(func() []string { return strings.Split(events(t, e, key), "\n") }, "10s", "500ms").
+		Should(ContainElement(And(append(contain(w.words), HavePrefix(w.event+": "))...)))
+}
+
+// Wrong input is named in a condition and in an event, and to correct it is enough.
 func TestWrongInputIsNamedAndCorrected(t *testing.T) {
 	e := environment(t)
 	for _, w := range wrongInputs() {
@@ -96,17 +153,32 @@ func TestWrongInputIsNamedAndCorrected(t *testing.T) {
 			t.Parallel()
 			c := newCluster("wrong-"+w.name, 1)
 			w.spoil(c)
-			key := create(t, e, c)
-			g := NewWithT(t)
-			g.Eventually(func() string { return told(status(t, e, key), w.condition) }, "90s", "500ms").Should(And(contain(w.words)...))
-			if w.event != "" {
-				g.Eventually(func() string { return events(t, e, key) }, "10s", "500ms").Should(ContainSubstring(w.event))
+			if w.before != nil {
+				w.before(t, e, client.ObjectKeyFromObject(c))
 			}
+			key := create(t, e, c)
+			w.tells(t, e, key)
 			comesToRest(t, e, key, 3*time.Second)
 			w.mend(t, e, key)
 			ready(t, e, key)
 		})
 	}
+}
+
+// A storage class whose provisioner nobody runs is named with it. Its claim cannot be given another class, so
+// that there is nothing to correct but the Cluster.
+func TestAStorageClassThatNobodyServesIsNamed(t *testing.T) {
+	e := environment(t)
+	mode := storagev1.VolumeBindingWaitForFirstConsumer
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "e2e-nobody"}, Provisioner: "nobody.example/disk", VolumeBindingMode: &mode}
+	must(t, e.Client.Create(t.Context(), class))
+	t.Cleanup(func() {
+		_, _ = e.Kubectl(context.Background(), "delete", "storageclass", class.Name, "--ignore-not-found")
+	})
+	c := newCluster("wrong-provisioner", 1)
+	c.Spec.Storage.StorageClass = new(class.Name)
+	w := wrong{condition: api.ConditionReady, event: api.EventProvisioningFailed, words: []string{"volume claim wrong-provisioner-1", class.Name, class.Provisioner}}
+	w.tells(t, e, create(t, e, c))
 }
 
 // told is what a condition that is not True says.

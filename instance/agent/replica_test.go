@@ -2,6 +2,7 @@ package agent
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,6 +76,27 @@ func TestADivergedReplicaDoesNotSpin(t *testing.T) {
 			t.Errorf("asked %v", w.peers.names)
 		}
 		w.wantSteps()
+	})
+}
+
+func TestAFormerPrimaryWithoutThePluginToAcknowledgeFollowsAllTheSame(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.replica()
+		w.api.cluster.Spec.MinSyncReplicas = 1
+		w.api.cluster.Spec.MySQL.SemiSync = &api.SemiSyncConfiguration{Enabled: true}
+		w.server.alter(func(m *protocol.MySQL) {
+			m.Replication = nil
+			m.SemiSync = protocol.SemiSync{SourceEnabled: true, ReplicaMissing: true}
+		})
+		w.start()
+		w.wantSteps("follow c-1.ns.svc", "semi-sync")
+		if s := w.server.now().SemiSync; s.SourceEnabled || s.ReplicaEnabled {
+			t.Errorf("semi-sync %+v", s)
+		}
+		if doing := w.reporter.Report().Role.Doing; !strings.Contains(doing, "semisync_replica is not loaded") {
+			t.Errorf("doing: %s", doing)
+		}
 	})
 }
 

@@ -30,8 +30,9 @@ type ReporterOptions struct {
 	Watcher *Watcher
 	Keeper  *Keeper
 	Clock   Clock
-	// ConfigHashes are of the my.cnf that the server runs with and of the one that is wanted.
-	ConfigHashes func() (running, wanted string)
+	// ConfigHashes are of the my.cnf that the server runs with and of the one that is wanted, which is
+	// protocol.ConfigInvalid when there can be none; refused says why.
+	ConfigHashes func() (running, wanted, refused string)
 	// Reasserts is how often a server was opened that somebody else had made read-only; nil for never.
 	Reasserts func() int64
 	// Changed is called when the server's facts or its state have changed in more than its transactions.
@@ -191,7 +192,7 @@ func (r *Reporter) Report() protocol.Report {
 	st, making := r.o.Server.stage()
 	lease := r.o.Keeper.State()
 	cluster := r.o.Watcher.Cluster()
-	running, wanted := r.o.ConfigHashes()
+	running, wanted, refused := r.o.ConfigHashes()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sequence++
@@ -199,7 +200,7 @@ func (r *Reporter) Report() protocol.Report {
 	out := protocol.Report{
 		Instance: r.o.Instance, PodUID: r.o.PodUID, ClusterUID: r.o.ClusterUID,
 		Boot: r.o.Boot, Sequence: r.sequence, ReadAt: r.readWall, ManagerVersion: r.o.Version,
-		Server:    serverOf(st, r.version, running, wanted),
+		Server:    serverOf(st, r.version),
 		Provision: making,
 		Role: protocol.Role{
 			Name: d.Role, Doing: d.Why, ResumeRefused: d.ResumeRefused,
@@ -214,6 +215,7 @@ func (r *Reporter) Report() protocol.Report {
 	if r.o.Reasserts != nil {
 		out.Role.Reasserts = r.o.Reasserts()
 	}
+	out.Server.ConfigHash, out.Server.WantedConfigHash, out.Server.ConfigError = running, wanted, refused
 	if out.Role.Name == "" {
 		out.Role.Name = role.None
 	}
@@ -226,10 +228,10 @@ func (r *Reporter) Report() protocol.Report {
 	return out
 }
 
-func serverOf(st mysqld.State, version, running, wanted string) protocol.Server {
+func serverOf(st mysqld.State, version string) protocol.Server {
 	return protocol.Server{
 		State: st.Server, Since: st.Since, Version: version, Restarts: st.Restarts,
-		LastExit: st.LastExit, LastError: st.LastError, ConfigHash: running, WantedConfigHash: wanted,
+		LastExit: st.LastExit, LastError: st.LastError,
 	}
 }
 

@@ -74,7 +74,7 @@ type Instance struct {
 
 // NewInstance is an instance that is not provisioned; changed is called after each progress of that.
 func NewInstance(p Process, changed func()) *Instance {
-	return &Instance{Process: p, changed: changed, making: &protocol.Provision{Step: "waiting"}}
+	return &Instance{Process: p, changed: changed, making: &protocol.Provision{Step: protocol.StepWaiting}}
 }
 
 // Progress takes what provisioning does, nil when it has nothing to do.

@@ -40,7 +40,10 @@ type ShutdownOptions struct {
 	Abandon func()
 	// Disconnect closes the connections to the server, for good: a server that stops waits seconds for them.
 	Disconnect func()
-	Log        logr.Logger
+	// Grace is what the kubelet gives this very Pod between the signal and the end; 0 when that is not known. The Cluster
+	// may say something else by now.
+	Grace time.Duration
+	Log   logr.Logger
 }
 
 // Shutdown ends the server in order after a signal: the role goes first, then the server.
@@ -63,7 +66,11 @@ func (s *Shutdown) Run(ctx context.Context, signals <-chan os.Signal) error {
 	if cluster != nil {
 		grace, smart = cluster.Spec.MaxStopDelay, deref(cluster.Spec.SmartShutdownTimeout)
 	}
-	limit := max(time.Duration(grace)*time.Second-graceMargin, graceMargin)
+	limit := time.Duration(grace) * time.Second
+	if s.o.Grace > 0 {
+		limit = min(limit, s.o.Grace)
+	}
+	limit = max(limit-graceMargin, graceMargin)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	hurry, hurried := context.WithCancel(ctx)

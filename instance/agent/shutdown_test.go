@@ -27,7 +27,7 @@ func (w *world) stop() *ending {
 	e := &ending{world: w, signals: make(chan os.Signal, 2), ended: make(chan time.Duration, 1)}
 	s := NewShutdown(ShutdownOptions{
 		Name: self, Stopping: w.stopping, Instance: w.instance, Reader: w.server, Keeper: w.keeper, Watcher: w.watcher,
-		Peers: w.peers, Wake: func() { w.wake() }, Abandon: func() {}, Disconnect: func() {}, Log: discard(),
+		Grace: w.grace, Peers: w.peers, Wake: func() { w.wake() }, Abandon: func() {}, Disconnect: func() {}, Log: discard(),
 	})
 	started := w.clock.Now()
 	go func() {
@@ -221,6 +221,22 @@ func TestTheShutdownStaysWithinTheGracePeriod(t *testing.T) {
 		w.server.errs["demote"] = errors.New("it hangs")
 		w.server.mu.Unlock()
 		w.api.outage(false, true)
+		if d := w.stop().took(); d > 20*time.Second {
+			t.Errorf("took %s of 20 s", d)
+		}
+	})
+}
+
+func TestTheGraceIsThatOfThePodAndNotWhatTheClusterSaysSince(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.primary()
+		w.grace = 20 * time.Second
+		w.api.cluster.Spec.MaxStopDelay = 1800 // raised after the Pod was made
+		w.start()
+		w.server.mu.Lock()
+		w.server.errs["demote"] = errors.New("it hangs")
+		w.server.mu.Unlock()
 		if d := w.stop().took(); d > 20*time.Second {
 			t.Errorf("took %s of 20 s", d)
 		}

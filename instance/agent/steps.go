@@ -84,7 +84,8 @@ func (l *Loop) do(ctx context.Context, m *moment, d role.Decision) error {
 	case role.Acknowledge:
 		return s.SetSemiSync(ctx, m.facts.MySQL.SemiSync.SourceEnabled, true, 0)
 	case role.ReplicaSemiSync:
-		return s.SetSemiSync(ctx, false, m.facts.SemiSync || m.facts.MySQL.SemiSync.ReplicaEnabled, 0)
+		now := m.facts.MySQL.SemiSync
+		return s.SetSemiSync(ctx, false, now.ReplicaEnabled || m.facts.SemiSync && !now.ReplicaMissing, 0)
 	case role.Claim:
 		return l.claim(ctx, m, d)
 	case role.OpenWrites:

@@ -228,6 +228,9 @@ func (s *testServer) OpenWrites(ctx context.Context) error {
 }
 
 func (s *testServer) SetSemiSync(ctx context.Context, source, replica bool, waitFor int) error {
+	if m := s.now(); source && m.SemiSync.SourceMissing || replica && m.SemiSync.ReplicaMissing {
+		return errors.New("the plugin is not loaded")
+	}
 	return s.step(ctx, "semi-sync", func(m *protocol.MySQL) {
 		m.SemiSync.SourceEnabled, m.SemiSync.ReplicaEnabled = source, replica
 		if waitFor > 0 {
@@ -301,6 +304,7 @@ type world struct {
 	reporter *Reporter
 	stopping *Stopping
 	wake     func()
+	grace    time.Duration // of the Pod
 }
 
 const self = "c-2"
@@ -330,7 +334,7 @@ func newWorld(t *testing.T) *world {
 	w.watcher = NewWatcher(w.api, w.clock, w.keeper, func() { w.wake() }, discard())
 	w.reporter = NewReporter(ReporterOptions{
 		Instance: self, PodUID: "1", Server: w.instance, Reader: w.server, Watcher: w.watcher, Keeper: w.keeper, Clock: w.clock,
-		ConfigHashes: func() (string, string) { return "", "" }, Changed: func() { w.loop.Wake() }, Log: discard(),
+		ConfigHashes: func() (string, string, string) { return "", "", "" }, Changed: func() { w.loop.Wake() }, Log: discard(),
 		Reasserts: func() int64 { return w.loop.Reasserts() },
 	})
 	w.loop = NewLoop(LoopOptions{

@@ -1,10 +1,9 @@
 package manager
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
+	"time"
 
 	"cnmsql.co/operator/instance/mysqld"
 	"cnmsql.co/operator/instance/provision"
@@ -17,6 +16,8 @@ type Config struct {
 	Instance, PodUID               string
 	// MemoryLimit is in bytes, 0 without a limit.
 	MemoryLimit uint64
+	// Grace is the Pod's termination grace period, 0 when it is not known.
+	Grace time.Duration
 	// Version is the manager's own.
 	Version string
 	Paths   Paths
@@ -51,13 +52,4 @@ func (p Paths) layout() provision.Layout {
 		l.Binlog = filepath.Join(p.Binlog, "log")
 	}
 	return l
-}
-
-// secret reads one value of a mounted Secret, as it is now.
-func (p Paths) secret(account, key string) (string, error) {
-	b, err := os.ReadFile(filepath.Join(p.Credentials, account, key))
-	if err != nil {
-		return "", fmt.Errorf("reading the %s of %s: %w", key, account, err)
-	}
-	return strings.TrimRight(string(b), "\r\n"), nil
 }

@@ -19,6 +19,7 @@ import (
 	"cnmsql.co/operator/instance/flavor"
 	"cnmsql.co/operator/instance/mycnf"
 	"cnmsql.co/operator/instance/mysqld"
+	"cnmsql.co/operator/instance/protocol"
 )
 
 // clusterWait is how long a start waits for the Cluster before it uses the my.cnf that the container before
@@ -36,6 +37,7 @@ type configurer struct {
 	server  *flavor.Server
 	running string // hash of the file that the last server was started with
 	wanted  string // hash of what the Cluster of version renders to
+	refused string // why it renders to nothing
 	version string
 }
 
@@ -73,18 +75,21 @@ func (c *configurer) started(hash string) {
 	c.mu.Unlock()
 }
 
-// hashes are of the my.cnf in use and of the one that the present Cluster wants; empty when not known.
-func (c *configurer) hashes() (running, wanted string) {
+// hashes are of the my.cnf in use and of the one that the present Cluster wants; empty when not known. A Cluster that
+// no my.cnf can be made from wants protocol.ConfigInvalid, and refused says why.
+func (c *configurer) hashes() (running, wanted, refused string) {
 	cluster := c.cluster()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if cluster != nil && c.server != nil && c.version != cluster.ResourceVersion {
-		c.version, c.wanted = cluster.ResourceVersion, ""
+		c.version, c.refused = cluster.ResourceVersion, ""
 		if text, err := mycnf.Render(c.input(*c.server, cluster)); err == nil {
 			c.wanted = hash(text)
+		} else {
+			c.wanted, c.refused = protocol.ConfigInvalid, err.Error()
 		}
 	}
-	return c.running, c.wanted
+	return c.running, c.wanted, c.refused
 }
 
 func (c *configurer) render(ctx context.Context, cluster *api.Cluster) (string, error) {
@@ -116,21 +121,21 @@ func (c *configurer) detect(ctx context.Context) (flavor.Server, error) {
 	}
 	p, err := c.reaper.Start(command)
 	if err != nil {
-		return flavor.Server{}, fmt.Errorf("asking the server for its version: %w", err)
+		return flavor.Server{}, fmt.Errorf("spec.imageName: asking the server for its version: %w", err)
 	}
 	exit, err := p.Wait(ctx)
 	if err != nil {
-		return flavor.Server{}, fmt.Errorf("asking the server for its version: %w", errors.Join(err, p.Kill()))
+		return flavor.Server{}, fmt.Errorf("spec.imageName: asking the server for its version: %w", errors.Join(err, p.Kill()))
 	}
 	mu.Lock()
 	text := strings.Join(lines, " ")
 	mu.Unlock()
 	if exit.Code != 0 {
-		return flavor.Server{}, fmt.Errorf("asking the server for its version: %s: %s", exit, text)
+		return flavor.Server{}, fmt.Errorf("spec.imageName: asking the server for its version: %s: %s", exit, text)
 	}
 	server, err := flavor.Detect(text)
 	if err != nil {
-		return flavor.Server{}, fmt.Errorf("the image's server: %w", err)
+		return flavor.Server{}, fmt.Errorf("spec.imageName: the image's server: %w", err)
 	}
 	return server, nil
 }
@@ -158,7 +163,7 @@ func (c *configurer) input(server flavor.Server, cluster *api.Cluster) mycnf.Inp
 // retryOn tells the instance to start a server that does not come up again at once when the Cluster gives it
 // another configuration.
 func (c *configurer) retryOn(instance *agent.Instance) {
-	if running, wanted := c.hashes(); wanted != "" && running != wanted {
+	if running, wanted, refused := c.hashes(); wanted != "" && refused == "" && running != wanted {
 		instance.Retry()
 	}
 }

@@ -32,6 +32,7 @@ func await(ctx context.Context, cluster func() *api.Cluster, want func(*api.Clus
 type data struct {
 	Config
 	cluster func() *api.Cluster
+	secrets *secrets
 }
 
 // origin waits until the Cluster says where the data come from: empty only as the first primary of a Cluster
@@ -54,6 +55,15 @@ func (d *data) origin(ctx context.Context) (provision.Origin, error) {
 		return true
 	})
 	return origin, err
+}
+
+// maxStart is how long a server may take to accept connections.
+func (d *data) maxStart() time.Duration {
+	seconds := api.DefaultMaxStartDelay
+	if c := d.cluster(); c != nil && c.Spec.MaxStartDelay > 0 {
+		seconds = c.Spec.MaxStartDelay
+	}
+	return time.Duration(seconds) * time.Second
 }
 
 func (d *data) foreignPrimary(c *api.Cluster) bool {
@@ -86,10 +96,10 @@ func (d *data) source(instance string) (mysql.Source, error) {
 }
 
 func (d *data) account(name string) (user, password string, err error) {
-	if user, err = d.Paths.secret(name, api.SecretKeyUsername); err != nil {
+	if user, err = d.secrets.value(name, api.SecretKeyUsername); err != nil {
 		return "", "", err
 	}
-	password, err = d.Paths.secret(name, api.SecretKeyPassword)
+	password, err = d.secrets.value(name, api.SecretKeyPassword)
 	return user, password, err
 }
 
@@ -99,7 +109,7 @@ func (d *data) accounts(ctx context.Context) (provision.Accounts, error) {
 		return provision.Accounts{}, err
 	}
 	a := provision.Accounts{RootEverywhere: c.Spec.EnableSuperuserAccess, ReplicationSubject: "/CN=" + api.SubjectReplication}
-	if a.Root, err = d.Paths.secret("root", api.SecretKeyPassword); err != nil {
+	if a.Root, err = d.secrets.value("root", api.SecretKeyPassword); err != nil {
 		return a, err
 	}
 	if a.Control.User, a.Control.Password, err = d.account("control"); err != nil {

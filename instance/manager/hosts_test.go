@@ -1,12 +1,15 @@
 package manager
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"cnmsql.co/operator/instance/internal/mysqltest"
 	"cnmsql.co/operator/instance/watchdog"
@@ -18,8 +21,8 @@ const beWatchdog = "CNMSQL_TEST_WATCHDOG"
 // hostsVariable tells a test process that it sees the host names of the instances.
 const hostsVariable = "CNMSQL_TEST_HOSTS"
 
-// TestMain runs the tests in a mount namespace of their own where that is possible: there the instances have
-// host names, by an /etc/hosts that nobody else sees.
+// TestMain runs the tests in a mount and a network namespace of their own where that is possible: there the instances
+// have host names, by an /etc/hosts that nobody else sees, and ports that nobody else uses.
 func TestMain(m *testing.M) {
 	if os.Getenv(beWatchdog) != "" {
 		board, err := watchdog.OpenBoard(os.NewFile(3, "board"))
@@ -35,24 +38,39 @@ func TestMain(m *testing.M) {
 	if os.Getenv(hostsVariable) == "" {
 		os.Exit(again())
 	}
-	if err := mountHosts(); err != nil {
-		fmt.Fprintln(os.Stderr, "giving the instances host names:", err)
+	if err := errors.Join(mountHosts(), raiseLoopback()); err != nil {
+		fmt.Fprintln(os.Stderr, "giving the instances host names and a network:", err)
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
 }
 
-// again runs this program once more, in a new mount namespace.
+// again runs this program once more, in new namespaces.
 func again() int {
 	c := exec.Command("/proc/self/exe", os.Args[1:]...) //nolint:gosec // this very program
 	c.Env = append(os.Environ(), hostsVariable+"=1")
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
-	c.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	c.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
 	if err := c.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "running in a mount namespace:", err)
+		fmt.Fprintln(os.Stderr, "running in namespaces of its own:", err)
 		return 1
 	}
 	return 0
+}
+
+// raiseLoopback makes the loopback device of a new network namespace usable.
+func raiseLoopback() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	device, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	device.SetUint16(unix.IFF_UP)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, device)
 }
 
 func mountHosts() error {

@@ -73,11 +73,11 @@ func assemble(c Config, kube agent.API, reaper *mysqld.Reaper, guard *watchdog.G
 	m := &manager{Config: c, log: log, reaper: reaper, watchdog: guard}
 	clock := agent.BootClock{}
 	cluster := func() *api.Cluster { return m.watcher.Cluster() }
-	m.data = &data{Config: c, cluster: cluster}
+	m.data = &data{Config: c, cluster: cluster, secrets: newSecrets(c.Paths.Credentials)}
 	m.configurer = &configurer{Config: c, reaper: reaper, cluster: cluster, log: log}
 	m.mysql = mysql.Open(mysql.Options{
 		Socket: c.Paths.socket(), User: api.AccountControl, KeepUsers: []string{api.AccountReplication},
-		Password: func() (string, error) { return c.Paths.secret("control", api.SecretKeyPassword) },
+		Password: func() (string, error) { return m.data.secrets.value("control", api.SecretKeyPassword) },
 		MayOpen:  m.mayOpen,
 		Log:      log.WithName("mysql"),
 	})
@@ -123,7 +123,7 @@ func assemble(c Config, kube agent.API, reaper *mysqld.Reaper, guard *watchdog.G
 	m.abandoned = abandoned
 	m.shutdown = agent.NewShutdown(agent.ShutdownOptions{
 		Name: c.Instance, Stopping: stopping, Instance: m.server, Reader: m.mysql, Keeper: m.keeper, Watcher: m.watcher,
-		Peers: peers, Wake: wake, Abandon: abandon, Disconnect: m.disconnect, Log: log.WithName("shutdown"),
+		Grace: c.Grace, Peers: peers, Wake: wake, Abandon: abandon, Disconnect: m.disconnect, Log: log.WithName("shutdown"),
 	})
 	return m
 }
@@ -204,7 +204,7 @@ func (m *manager) provision(ctx context.Context) {
 		ClusterUID: m.ClusterUID, Instance: m.Instance, Layout: m.Paths.layout(),
 		Origin: m.data.origin, Accounts: m.data.accounts, Database: m.data.database, Donor: m.data.donor,
 		Command: m.configurer.prepare, Reaper: m.reaper, Supervisor: m.supervisor, Server: m.mysql,
-		Progress: m.server.Progress, Log: m.log.WithName("provision"),
+		Limit: m.data.maxStart, Progress: m.server.Progress, Log: m.log.WithName("provision"),
 	})
 	if err == nil {
 		m.volume = volume

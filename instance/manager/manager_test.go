@@ -56,12 +56,16 @@ func newCluster(t *testing.T, semiSync bool) *cluster {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	spec := api.ClusterSpec{Instances: 3, MySQL: api.MySQLConfiguration{Parameters: small}}
 	if semiSync {
-		spec.MinSyncReplicas = 1
-		spec.MySQL.SemiSync = &api.SemiSyncConfiguration{Enabled: true}
+		enableSemiSync(&spec)
 	}
 	c.api = apitest.New(t, api.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "cnmsqltest", UID: "u"}, Spec: spec})
 	c.makeAuthority()
 	return c
+}
+
+func enableSemiSync(s *api.ClusterSpec) {
+	s.MinSyncReplicas = 1
+	s.MySQL.SemiSync = &api.SemiSyncConfiguration{Enabled: true}
 }
 
 func (c *cluster) must(err error) {
@@ -189,6 +193,12 @@ func (m *member) await(what string, within time.Duration, want func(protocol.Rep
 		if want(r) {
 			return r
 		}
+		select {
+		case err := <-m.ended:
+			m.ended <- err // for the end of the test
+			m.c.t.Fatalf("%s ended before it was %s: %v", m.Instance, what, err)
+		default:
+		}
 		if time.Now().After(deadline) {
 			m.c.t.Fatalf("%s is not %s: server %+v, provision %+v, mysql %+v, role %+v", m.Instance, what, r.Server, r.Provision, r.MySQL, r.Role)
 		}
@@ -206,6 +216,17 @@ func following(primary string) func(protocol.Report) bool {
 		p := r.MySQL.Replication
 		return p.Connected && p.SQLRunning && protocol.HostInstance(p.SourceHost) == primary && r.MySQL.SuperReadOnly
 	}
+}
+
+// waitingForAcknowledgements is writable with semi-synchronous replication.
+func waitingForAcknowledgements(r protocol.Report) bool {
+	return writable(r) && r.MySQL.SemiSync.SourceEnabled
+}
+
+// acknowledging is following with semi-synchronous replication.
+func acknowledging(primary string) func(protocol.Report) bool {
+	follows := following(primary)
+	return func(r protocol.Report) bool { return follows(r) && r.MySQL.SemiSync.ReplicaEnabled }
 }
 
 func (c *cluster) transition(kind api.TransitionKind, from, to string) {
@@ -292,8 +313,8 @@ func TestTheFirstInstanceServesResumesAndStops(t *testing.T) {
 }
 
 func TestInstancesJoinAndChangeTheRole(t *testing.T) {
-	for _, semiSync := range []bool{false, true} {
-		t.Run(fmt.Sprintf("semi-sync %v", semiSync), func(t *testing.T) {
+	for _, semiSync := range []string{"off", "on", "switched on later"} {
+		t.Run("semi-sync "+semiSync, func(t *testing.T) {
 			for n := range 3 {
 				host := fmt.Sprintf("c-%d.cnmsqltest.svc", n+1)
 				if addresses, err := net.LookupHost(host); err != nil || addresses[0] != fmt.Sprintf("127.0.0.%d", 11+n) {
@@ -326,10 +347,19 @@ func (c *cluster) outage(primary *member) {
 	primary.await("renewing again", 30*time.Second, func(r protocol.Report) bool { return r.Lease.Held && !r.Lease.Vouched })
 }
 
-func changeRoles(t *testing.T, semiSync bool) {
-	c := newCluster(t, semiSync)
+func changeRoles(t *testing.T, semiSync string) {
+	c := newCluster(t, semiSync == "on")
 	one := c.bootstrap()
-	c.api.Change(func(o *api.Cluster) { o.Status.InstanceNames = []string{"c-1", "c-2", "c-3"} })
+	c.api.Change(func(o *api.Cluster) {
+		o.Status.InstanceNames = []string{"c-1", "c-2", "c-3"}
+		if semiSync != "off" {
+			enableSemiSync(&o.Spec) // the first server goes on as it was started
+		}
+	})
+	writable, following := writable, following
+	if semiSync != "off" {
+		writable, following = waitingForAcknowledgements, acknowledging
+	}
 	two, three := c.start(2), c.start(3)
 	for _, m := range []*member{two, three} {
 		m.await("a replica", 120*time.Second, following("c-1"))
@@ -363,7 +393,7 @@ func changeRoles(t *testing.T, semiSync bool) {
 	if s := c.api.Status(); s.CurrentPrimaryGeneration != 4 {
 		t.Errorf("generation %d", s.CurrentPrimaryGeneration)
 	}
-	if !semiSync {
+	if semiSync == "off" {
 		c.outage(one)
 		for _, m := range []*member{two, three} {
 			m.await("in sight of the Cluster again", 30*time.Second, func(r protocol.Report) bool { return r.Role.IntentAgeMillis < 5000 })

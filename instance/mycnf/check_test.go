@@ -188,3 +188,15 @@ func TestAdditionalFilesAreHeldToTheSameRules(t *testing.T) {
 		}
 	}
 }
+
+func TestRemediesNameWhatThereIs(t *testing.T) {
+	for _, key := range []string{"super_read_only", "offline_mode", "innodb_force_recovery", "ssl_ca", "ssl_cert", "ssl_key", "ssl_capath"} {
+		for _, p := range mycnf.Check(map[string]string{key: "1"}) {
+			for _, none := range []string{"fence", "reinit", "spec.certificates"} {
+				if strings.Contains(p.Remedy, none) {
+					t.Errorf("%s: there is no %s: %s", key, none, p.Remedy)
+				}
+			}
+		}
+	}
+}

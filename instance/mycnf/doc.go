@@ -6,6 +6,7 @@
 //     of semi-sync off) whatever it was before: who is primary is decided at run time only. Variables that somebody
 //     persisted with SET PERSIST are not loaded, because they would win over the file: a primary whose
 //     super_read_only = OFF was persisted would come back writable after a crash.
+//   - Semi-synchronous replication can be switched on in a server that runs: its plugins are loaded in any case.
 //   - What a replica has acknowledged it still holds after mysqld crashes: relay_log_recovery is OFF, since ON throws
 //     away what was received and not yet applied, and fetches it again from a source that may be gone. Against a crash
 //     of the whole machine the relay log must be on disk at the time of the acknowledgement, so with semi-sync

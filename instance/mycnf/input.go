@@ -45,7 +45,8 @@ type TLS struct {
 	CA, Cert, Key string
 }
 
-// SemiSync configures semi-synchronous replication. Both sides are off when the server starts.
+// SemiSync configures semi-synchronous replication. Both sides are off when the server starts, and both plugins are
+// loaded whether or not it is enabled: that only tells what must be on disk at a commit.
 type SemiSync struct {
 	Enabled bool
 	// TimeoutMillis is how long a commit waits for acknowledgements before it goes on without, at least 1.
@@ -77,10 +78,8 @@ func (in Input) validate() error {
 	if in.TLS != (TLS{}) {
 		fail(!isPath(in.TLS.CA) || !isPath(in.TLS.Cert) || !isPath(in.TLS.Key), "TLS needs the absolute paths of CA, certificate and key, got %+v", in.TLS)
 	}
-	if in.SemiSync.Enabled {
-		fail(in.SemiSync.TimeoutMillis < 1, "the semi-sync timeout is %d ms", in.SemiSync.TimeoutMillis)
-		fail(in.SemiSync.WaitForReplicaCount < 1, "semi-sync waits for %d replicas", in.SemiSync.WaitForReplicaCount)
-	}
+	fail(in.SemiSync.TimeoutMillis < 1, "the semi-sync timeout is %d ms", in.SemiSync.TimeoutMillis)
+	fail(in.SemiSync.WaitForReplicaCount < 1, "semi-sync waits for %d replicas", in.SemiSync.WaitForReplicaCount)
 	switch in.BinlogFormat {
 	case "", "ROW", "MIXED", "STATEMENT":
 	default:

@@ -13,7 +13,7 @@ type rule struct {
 
 const (
 	leaveOut     = "remove it"
-	useStatus    = "remove it; use kubectl cnmsql promote or fence to change who accepts writes"
+	useStatus    = "remove it; kubectl cnmsql promote changes who accepts writes"
 	useSemiSync  = "use spec.mysql.semiSync, minSyncReplicas and maxSyncReplicas"
 	oneAtATime   = "remove it, and set it by hand on the one instance that needs it"
 	whoIsPrimary = "the operator alone decides which instance accepts writes"
@@ -66,7 +66,7 @@ var managed = []rule{
 	{name: "rpl_semi_sync", reason: "semi-synchronous replication is managed", remedy: useSemiSync},
 	{name: "sync_binlog", reason: "with semi-sync an acknowledged commit must be on disk", remedy: leaveOut, semiSync: true},
 	{name: "innodb_flush_log_at_trx_commit", reason: "with semi-sync an acknowledged commit must be on disk", remedy: leaveOut, semiSync: true},
-	{name: "innodb_force_recovery", reason: "it hides damage and would be applied to all instances", remedy: "replace the damaged instance with kubectl cnmsql reinit"},
+	{name: "innodb_force_recovery", reason: "it hides damage and would be applied to all instances", remedy: "remove it; delete the Pod and the volume claims of the damaged instance, and it is made anew from the primary"},
 	{name: "tc_heuristic_recover", reason: "it decides about prepared transactions on all instances", remedy: oneAtATime},
 
 	{name: "datadir", reason: where, remedy: leaveOut},
@@ -96,10 +96,10 @@ var managed = []rule{
 	{name: "mysqlx*", reason: "the X protocol would be a way in that nothing watches", remedy: leaveOut},
 
 	{name: "ssl", reason: certificates, remedy: leaveOut},
-	{name: "ssl_ca", reason: certificates, remedy: "use spec.certificates"},
-	{name: "ssl_capath", reason: certificates, remedy: "use spec.certificates"},
-	{name: "ssl_cert", reason: certificates, remedy: "use spec.certificates"},
-	{name: "ssl_key", reason: certificates, remedy: "use spec.certificates"},
+	{name: "ssl_ca", reason: certificates, remedy: leaveOut},
+	{name: "ssl_capath", reason: certificates, remedy: leaveOut},
+	{name: "ssl_cert", reason: certificates, remedy: leaveOut},
+	{name: "ssl_key", reason: certificates, remedy: leaveOut},
 	{name: "ssl_crl", reason: certificates, remedy: leaveOut},
 	{name: "ssl_crlpath", reason: certificates, remedy: leaveOut},
 

@@ -243,12 +243,15 @@ func (r *running) stop(t *testing.T) {
 // initialise makes an empty server. No plugins are loaded meanwhile, so their options are not known.
 func (s *realServer) initialise(t *testing.T) {
 	t.Helper()
-	configured := s.in.SemiSync.Enabled
-	s.in.SemiSync.Enabled = false
-	if cmd, stderr := s.mysqld(t, "--initialize-insecure", "--innodb-redo-log-capacity=32M"); cmd.Run() != nil {
+	cmd, stderr := s.mysqld(t, "--initialize-insecure", "--innodb-redo-log-capacity=32M")
+	// It loads no plugins while it initialises, and so does not know their options.
+	loose := strings.ReplaceAll(render(t, s.in), "\nrpl_semi_sync_", "\nloose_rpl_semi_sync_")
+	if err := os.WriteFile(s.dir+"/my.cnf", []byte(loose), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if cmd.Run() != nil {
 		t.Fatalf("initialising: %s", stderr)
 	}
-	s.in.SemiSync.Enabled = configured
 }
 
 func (s *realServer) client(statement string) *exec.Cmd {

@@ -168,12 +168,12 @@ func (in Input) replication() []setting {
 	return out
 }
 
+// semiSync loads both plugins in any case, so that semi-synchronous replication can be switched on in a server that
+// runs: a plugin that is not loaded would need a restart of each server, and until then no replica could acknowledge and
+// no primary wait. With both sides off they do nothing.
 func (in Input) semiSync() []setting {
-	if !in.SemiSync.Enabled {
-		return nil
-	}
 	names := in.Server.SemiSync
-	return []setting{
+	out := []setting{
 		{"plugin_load_add", names.SourcePlugin},
 		{"plugin_load_add", names.ReplicaPlugin},
 		{names.SourceEnabled, "OFF"},
@@ -182,9 +182,11 @@ func (in Input) semiSync() []setting {
 		{names.WaitForReplicaCount, strconv.Itoa(in.SemiSync.WaitForReplicaCount)},
 		{names.WaitPoint, "AFTER_SYNC"},
 		{names.WaitNoReplica, "ON"},
-		{"sync_binlog", "1"},
-		{"innodb_flush_log_at_trx_commit", "1"},
 	}
+	if in.SemiSync.Enabled {
+		out = append(out, setting{"sync_binlog", "1"}, setting{"innodb_flush_log_at_trx_commit", "1"})
+	}
+	return out
 }
 
 func (in Input) tls() []setting {

@@ -33,6 +33,7 @@ func healthy(t testing.TB, version string, changes ...func(*mycnf.Input)) mycnf.
 		SocketPath:   "/run/cnmsql/mysql.sock",
 		PidFile:      "/run/cnmsql/mysqld.pid",
 		TmpDir:       "/tmp",
+		SemiSync:     mycnf.SemiSync{TimeoutMillis: 3600000, WaitForReplicaCount: 1},
 		TLS:          mycnf.TLS{CA: "/etc/cnmsql/server-tls/ca.crt", Cert: "/etc/cnmsql/server-tls/tls.crt", Key: "/etc/cnmsql/server-tls/tls.key"},
 	}
 	for _, change := range changes {
@@ -42,7 +43,7 @@ func healthy(t testing.TB, version string, changes ...func(*mycnf.Input)) mycnf.
 }
 
 func semiSync(in *mycnf.Input) {
-	in.SemiSync = mycnf.SemiSync{Enabled: true, TimeoutMillis: 3600000, WaitForReplicaCount: 1}
+	in.SemiSync.Enabled = true
 }
 
 func render(t testing.TB, in mycnf.Input) string {
@@ -111,21 +112,23 @@ func TestAServerStartsWithoutARole(t *testing.T) {
 			for key, value := range map[string]string{
 				"super_read_only": "ON", "read_only": "ON", "skip_replica_start": "ON", "persisted_globals_load": "OFF", "relay_log_recovery": "OFF",
 				"gtid_mode": "ON", "enforce_gtid_consistency": "ON", "log_replica_updates": "ON",
+				// Also without semi-sync: it can be switched on later.
+				"rpl_semi_sync_source_enabled": "OFF", "rpl_semi_sync_replica_enabled": "OFF", "rpl_semi_sync_source_wait_no_replica": "ON",
+				"rpl_semi_sync_source_wait_point": "AFTER_SYNC", "rpl_semi_sync_source_timeout": "3600000", "rpl_semi_sync_source_wait_for_replica_count": "1",
 			} {
 				if options[key] != value {
 					t.Errorf("%s %s: %s = %q, want %q", version, name, key, options[key], value)
 				}
 			}
-			if !in.SemiSync.Enabled {
-				continue
+			for _, key := range []string{"sync_binlog", "innodb_flush_log_at_trx_commit", "sync_relay_log"} {
+				if set := options[key] == "1"; set != in.SemiSync.Enabled {
+					t.Errorf("%s %s: %s = %q", version, name, key, options[key])
+				}
 			}
-			for key, value := range map[string]string{
-				"rpl_semi_sync_source_enabled": "OFF", "rpl_semi_sync_replica_enabled": "OFF", "rpl_semi_sync_source_wait_no_replica": "ON",
-				"rpl_semi_sync_source_wait_point": "AFTER_SYNC", "rpl_semi_sync_source_timeout": "3600000", "rpl_semi_sync_source_wait_for_replica_count": "1",
-				"sync_binlog": "1", "innodb_flush_log_at_trx_commit": "1", "sync_relay_log": "1",
-			} {
-				if options[key] != value {
-					t.Errorf("%s %s: %s = %q, want %q", version, name, key, options[key], value)
+			text := render(t, in)
+			for _, plugin := range []string{in.Server.SemiSync.SourcePlugin, in.Server.SemiSync.ReplicaPlugin, in.Server.ClonePlugin} {
+				if !strings.Contains(text, "\nplugin_load_add = "+plugin+"\n") {
+					t.Errorf("%s %s: %s is not loaded", version, name, plugin)
 				}
 			}
 		}
@@ -191,8 +194,8 @@ func TestAnInputThatMakesNoSenseIsRefused(t *testing.T) {
 		"temporary":     func(in *mycnf.Input) { in.TmpDir = "" },
 		"error log":     func(in *mycnf.Input) { in.ErrorLog = "x" },
 		"TLS":           func(in *mycnf.Input) { in.TLS.Key = "" },
-		"timeout":       func(in *mycnf.Input) { semiSync(in); in.SemiSync.TimeoutMillis = 0 },
-		"replicas":      func(in *mycnf.Input) { semiSync(in); in.SemiSync.WaitForReplicaCount = 0 },
+		"timeout":       func(in *mycnf.Input) { in.SemiSync.TimeoutMillis = 0 },
+		"replicas":      func(in *mycnf.Input) { in.SemiSync.WaitForReplicaCount = 0 },
 		"format":        func(in *mycnf.Input) { in.BinlogFormat = "row" },
 		"relay-log":     func(in *mycnf.Input) { in.Parameters = map[string]string{"relay-log-recovery": "ON"} },
 		"x.cnf:1":       func(in *mycnf.Input) { in.AdditionalFiles = map[string]string{"x.cnf": "super_read_only=0"} },

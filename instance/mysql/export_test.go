@@ -15,6 +15,12 @@ func (a *Age) Of(micros, mark string, now time.Time) (int64, error) {
 	return a.b.age(micros, mark, now)
 }
 
+// Connections logs in with what present says, by with.
+func Connections(present func() (string, error), with func(string) (string, error)) func() (string, error) {
+	l := &login{}
+	return func() (string, error) { return connect(present, with, l) }
+}
+
 // Never is the figure for a time that has not come.
 const Never = never
 

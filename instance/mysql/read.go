@@ -163,9 +163,15 @@ func semiSync(n flavor.SemiSync, variables, status []map[string]string) protocol
 		i, _ := strconv.Atoi(v[strings.ToLower(name)]) // absent without the plugin: 0
 		return i
 	}
+	missing := func(name string) bool {
+		_, known := v[strings.ToLower(name)]
+		return !known
+	}
 	return protocol.SemiSync{
 		SourceEnabled:  on(n.SourceEnabled),
 		ReplicaEnabled: on(n.ReplicaEnabled),
+		SourceMissing:  missing(n.SourceEnabled),
+		ReplicaMissing: missing(n.ReplicaEnabled),
 		SourceActive:   on(n.StatusSource),
 		ReplicaActive:  on(n.StatusReplica),
 		Clients:        count(n.StatusClients),

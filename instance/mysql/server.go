@@ -25,7 +25,8 @@ const (
 type Options struct {
 	// Socket is the path of the server's Unix socket.
 	Socket string
-	// User logs in there; its Password is asked for before each new connection.
+	// User logs in there; its Password is asked for before each new connection. When that is not the account's, or
+	// cannot be had, the last one is used with which a connection was opened.
 	User     string
 	Password func() (string, error)
 	// KeepUsers are further accounts whose sessions are never killed: the replication account, which cannot
@@ -65,7 +66,8 @@ func Open(o Options) *Server {
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
 	}
-	return &Server{o: o, db: open(o, false), reader: open(o, true)}
+	l := &login{}
+	return &Server{o: o, db: open(o, false, l), reader: open(o, true, l)}
 }
 
 // Close closes all connections.
@@ -74,7 +76,7 @@ func (s *Server) Close() {
 	_ = s.reader.Close()
 }
 
-func open(o Options, several bool) *sql.DB {
+func open(o Options, several bool, l *login) *sql.DB {
 	c := driver.NewConfig()
 	c.Net, c.Addr, c.User = "unix", o.Socket, o.User
 	c.Timeout = o.Timeout
@@ -84,23 +86,17 @@ func open(o Options, several bool) *sql.DB {
 		// Nothing that a user configured for sessions may change what our statements mean.
 		c.Params = map[string]string{"sql_mode": "''", "time_zone": "'+00:00'", "autocommit": "1", "wait_timeout": "86400"}
 	}
-	// The only error is a nil function.
-	_ = c.Apply(driver.BeforeConnect(func(_ context.Context, c *driver.Config) error {
+	present := func() (string, error) {
 		if o.Password == nil {
-			return nil
+			return "", nil
 		}
 		password, err := o.Password()
 		if err != nil {
-			return fmt.Errorf("reading the password of %s: %w", o.User, err)
+			return "", fmt.Errorf("reading the password of %s: %w", o.User, err)
 		}
-		c.Passwd = password
-		return nil
-	}))
-	connector, err := driver.NewConnector(c)
-	if err != nil { // only for contradictions in c, which is ours
-		panic("mysql: " + err.Error())
+		return password, nil
 	}
-	db := sql.OpenDB(connector)
+	db := sql.OpenDB(connector{config: c, present: present, login: l})
 	db.SetMaxOpenConns(8)
 	db.SetMaxIdleConns(idleConnections)
 	return db

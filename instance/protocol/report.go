@@ -61,6 +61,9 @@ type Report struct {
 	Lease     Lease      `json:"lease"`
 }
 
+// ConfigInvalid stands in the place of a hash for a specification that no my.cnf can be made from.
+const ConfigInvalid = "invalid"
+
 // Server is the state of the mysqld process.
 type Server struct {
 	State ServerState `json:"state"`
@@ -77,17 +80,44 @@ type Server struct {
 	// present specification renders to. They differ when a restart is needed.
 	ConfigHash       string `json:"configHash,omitempty"`
 	WantedConfigHash string `json:"wantedConfigHash,omitempty"`
+	// ConfigError is why the present specification renders to no my.cnf for this server; WantedConfigHash is then
+	// ConfigInvalid. The server goes on with what it has and would not start again.
+	ConfigError string `json:"configError,omitempty"`
 }
+
+// The steps of a provisioning.
+const (
+	// StepWaiting: something else must happen first, or it has ended with a refusal.
+	StepWaiting = "waiting"
+	// StepInitialising: an empty server is made, or filled with what the Cluster asks for.
+	StepInitialising = "initialising"
+	// StepCloning: the primary's data are copied.
+	StepCloning = "cloning"
+	// StepRestarting: the server starts on the data that were copied.
+	StepRestarting = "restarting"
+)
 
 // Provision is the making of the data directory; absent once it is complete.
 type Provision struct {
-	// Step is waiting, initialising, cloning or restarting.
+	// Step is one of the steps above, or the reason of a refusal.
 	Step string `json:"step"`
 	// Percent of a clone, 0 to 100.
 	Percent int32 `json:"percent,omitempty"`
 	// Attempts counts the tries, LastError is why the last one failed.
 	Attempts  int32  `json:"attempts,omitempty"`
 	LastError string `json:"lastError,omitempty"`
+}
+
+// Busy tells that data are being made, however long that takes: who makes them bounds it.
+func (p *Provision) Busy() bool {
+	if p == nil {
+		return false
+	}
+	switch p.Step {
+	case StepInitialising, StepCloning, StepRestarting:
+		return true
+	}
+	return false
 }
 
 // MySQL is what the running server answered.
@@ -162,6 +192,9 @@ type SemiSync struct {
 	// SourceEnabled and ReplicaEnabled are which sides are switched on.
 	SourceEnabled  bool `json:"sourceEnabled"`
 	ReplicaEnabled bool `json:"replicaEnabled"`
+	// SourceMissing and ReplicaMissing tell that the side cannot be switched on: its plugin is not loaded.
+	SourceMissing  bool `json:"sourceMissing,omitempty"`
+	ReplicaMissing bool `json:"replicaMissing,omitempty"`
 	// SourceActive is the source side's status: false while it commits without acknowledgements.
 	SourceActive bool `json:"sourceActive"`
 	// ReplicaActive tells that this replica acknowledges.

@@ -69,14 +69,14 @@ func (d Database) fill(ctx context.Context, s *mysql.Server, root string) error 
 	for _, statement := range d.statements(literal) {
 		what, _, _ := strings.Cut(statement, " ")
 		if err := s.Execute(ctx, statement); err != nil {
-			return fmt.Errorf("making the database and its owner: %s: %w", what, err)
+			return fmt.Errorf("making the database and its owner (spec.bootstrap.initdb): %s: %w", what, err)
 		}
 	}
 	as := s.As("root", root)
 	defer as.Close()
 	for i, statement := range d.PostInitSQL {
 		if err := as.Execute(ctx, statement); err != nil {
-			return fmt.Errorf("statement %d of postInitSQL: %w", i+1, err)
+			return fmt.Errorf("spec.bootstrap.initdb.postInitSQL[%d]: %w", i, err)
 		}
 	}
 	return s.SetReadOnly(ctx)

@@ -25,10 +25,16 @@ func Ensure(ctx context.Context, p Plan) (*Volume, error) {
 	if p.MaxBackoff == 0 {
 		p.MaxBackoff = 30 * time.Second
 	}
+	if p.Limit == nil {
+		p.Limit = func() time.Duration { return time.Hour }
+	}
+	if p.Standstill == 0 {
+		p.Standstill = time.Hour
+	}
 	m := &maker{p: p, backoff: p.FirstBackoff}
 	v, err := lockVolume(ctx, p.Layout.State, func() {
 		m.lastError = "another manager holds the volume"
-		m.tell("waiting", 0)
+		m.tell(protocol.StepWaiting, 0)
 		p.Log.Info("waiting for the volume, which another manager holds")
 	})
 	if err != nil {
@@ -62,7 +68,7 @@ func (m *maker) run(ctx context.Context) error {
 		m.stopServer()
 		if refusal, ok := errors.AsType[*Refusal](err); ok {
 			m.lastError = refusal.Message
-			m.tell("waiting", 0)
+			m.tell(protocol.StepWaiting, 0)
 			return err
 		}
 		if err := m.failed(ctx, err); err != nil {
@@ -110,7 +116,7 @@ func (m *maker) once(ctx context.Context) error {
 // makeData begins with the same empty server whatever the Cluster wants of it, so that this is done by the
 // time the answer comes.
 func (m *maker) makeData(ctx context.Context) error {
-	m.tell("waiting", 0)
+	m.tell(protocol.StepWaiting, 0)
 	accounts, err := m.p.Accounts(ctx)
 	if err != nil {
 		return fmt.Errorf("reading the accounts: %w", err)
@@ -118,7 +124,7 @@ func (m *maker) makeData(ctx context.Context) error {
 	if err := m.emptyServer(ctx, accounts); err != nil {
 		return err
 	}
-	m.tell("waiting", 0)
+	m.tell(protocol.StepWaiting, 0)
 	origin, err := m.p.Origin(ctx)
 	if err != nil {
 		return fmt.Errorf("finding out where the data come from: %w", err)
@@ -141,7 +147,7 @@ func (m *maker) makeData(ctx context.Context) error {
 
 func (m *maker) emptyServer(ctx context.Context, accounts Accounts) error {
 	started := time.Now()
-	m.tell("initialising", 0)
+	m.tell(protocol.StepInitialising, 0)
 	if err := m.note(Initialising); err != nil {
 		return err
 	}
@@ -152,6 +158,8 @@ func (m *maker) emptyServer(ctx context.Context, accounts Accounts) error {
 	if err != nil {
 		return err
 	}
+	ctx, cancel := m.limited(ctx)
+	defer cancel()
 	if err := Initialise(ctx, m.p.Reaper, c, m.p.Layout.Data, accounts, m.p.Log); err != nil {
 		return err
 	}
@@ -159,8 +167,14 @@ func (m *maker) emptyServer(ctx context.Context, accounts Accounts) error {
 	return nil
 }
 
+// limited bounds what a server may hang in: no probe ends the container while data are being made.
+func (m *maker) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := m.p.Limit()
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("it has taken longer than %s (spec.maxStartDelay)", limit))
+}
+
 func (m *maker) initDB(ctx context.Context, accounts Accounts) error {
-	m.tell("initialising", 0)
+	m.tell(protocol.StepInitialising, 0)
 	database, err := m.p.Database(ctx)
 	if err != nil {
 		return fmt.Errorf("reading what the database contains: %w", err)

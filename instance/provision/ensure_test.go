@@ -172,7 +172,7 @@ func initialisedInTheEnd(t *testing.T, s *mysqltest.Server) {
 	v.Release()
 	t.Logf("two initialisations took %v", time.Since(began))
 	last := told.last()
-	g.Expect(last.LastError).To(gomega.ContainSubstring("statement 2 of postInitSQL"))
+	g.Expect(last.LastError).To(gomega.ContainSubstring("spec.bootstrap.initdb.postInitSQL[1]"))
 	g.Expect(last.LastError).NotTo(gomega.ContainSubstring("secret"))
 	g.Expect(last.Attempts).To(gomega.BeEquivalentTo(1))
 	g.Expect(tries).To(gomega.Equal(2))
@@ -350,4 +350,33 @@ func cutShort(t *testing.T, p provision.Plan) string {
 	}
 	_, text, _ := strings.Cut(string(uuid), "server-uuid=")
 	return strings.TrimSpace(text)
+}
+
+func TestACloneThatStandsStillIsBegunAnew(t *testing.T) {
+	pki := mysqltest.NewPKI(t)
+	primary := mysqltest.Start(t, "c1-1", mysqltest.Options{PKI: pki})
+	donor := primary.Source(pki.Issue(t, "cnmsql-replication"))
+	s := mysqltest.New(t, "c1-2", mysqltest.Options{PKI: pki})
+	p, told := plan(t, s)
+	p.Origin = func(context.Context) (provision.Origin, error) { return provision.Join, nil }
+	p.Donor = func(context.Context) (mysql.Source, error) { return donor, nil }
+	p.Standstill = 4 * time.Second
+	resume, said := primary.Hang(t), ""
+	p.Progress = func(w *protocol.Provision) {
+		told.take(w)
+		if w != nil && w.Attempts == 1 && said == "" {
+			said = w.LastError
+			resume()
+		}
+	}
+	ensure(t, p)
+	if !strings.Contains(said, "it has stood still at 0 percent for 4s") {
+		t.Errorf("told %q", said)
+	}
+	if n := told.last().Attempts; n != 1 {
+		t.Errorf("%d attempts: the next one is made on a server that hangs in no clone", n)
+	}
+	if clone, donated := read(t, s), read(t, primary); !clone.Executed.Equal(donated.Executed) {
+		t.Errorf("the clone: %+v\nthe primary: %+v", clone, donated)
+	}
 }

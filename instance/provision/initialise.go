@@ -57,7 +57,7 @@ func Initialise(ctx context.Context, reaper *mysqld.Reaper, c mysqld.Command, da
 	if err != nil {
 		_ = p.Kill()
 		<-p.Gone()
-		return fmt.Errorf("initialising the server: %w", ctx.Err())
+		return fmt.Errorf("initialising the server: %w", context.Cause(ctx))
 	}
 	if exit.Code != 0 {
 		return fmt.Errorf("initialising the server: %s: %w", exit, errors.New(orUnknown(lines.LastError())))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"cnmsql.co/operator/instance/mysql"
 	"cnmsql.co/operator/instance/mysqld"
 	"cnmsql.co/operator/instance/protocol"
 )
@@ -16,6 +17,9 @@ const progressPoll = 500 * time.Millisecond
 // maxFailedStarts is how often in a row a new server may end before its data are thrown away.
 const maxFailedStarts = 3
 
+// errStandstill tells that a clone was ended because it did not go on.
+var errStandstill = errors.New("it has stood still")
+
 // startServer starts the server and waits until it answers.
 func (m *maker) startServer(ctx context.Context) error {
 	before := m.p.Supervisor.State().Restarts
@@ -23,19 +27,26 @@ func (m *maker) startServer(ctx context.Context) error {
 	return m.await(ctx, before, func(mysqld.State) bool { return true })
 }
 
-// await waits for a running server that want accepts. It gives up when the server keeps ending.
+// await waits for a running server that want accepts. It gives up when the server keeps ending, or takes too long.
 func (m *maker) await(ctx context.Context, restarts int, want func(mysqld.State) bool) error {
+	ctx, cancel := m.limited(ctx)
+	defer cancel()
 	failed := func(st mysqld.State) bool { return st.Restarts >= restarts+maxFailedStarts }
 	st, err := m.p.Supervisor.Await(ctx, func(st mysqld.State) bool {
 		return failed(st) || (st.Server == protocol.ServerRunning && want(st))
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for the server to start: %w", err)
+		return fmt.Errorf("waiting for the server to start: %w", context.Cause(ctx))
 	}
 	if failed(st) {
-		return fmt.Errorf("the new server does not start: %s: %s", st.LastExit, orUnknown(st.LastError))
+		return fmt.Errorf("the new server does not start: %s: %s %s", st.LastExit, orUnknown(st.LastError), m.remedy())
 	}
 	return nil
+}
+
+// remedy is what helps against most ends of a new server.
+func (m *maker) remedy() string {
+	return fmt.Sprintf("(correct spec.mysql.parameters or spec.mysql.additionalConfigFiles; kubectl logs %s -c mysql tells more)", m.p.Instance)
 }
 
 // join makes this server a clone of the primary. A try that failed before it dropped anything is repeated on
@@ -45,19 +56,21 @@ func (m *maker) join(ctx context.Context) error {
 		return err
 	}
 	for {
-		m.tell("waiting", 0)
+		m.tell(protocol.StepWaiting, 0)
 		donor, err := m.p.Donor(ctx)
 		if err != nil {
 			return fmt.Errorf("finding the primary to clone: %w", err)
 		}
-		m.tell("cloning", 0)
+		m.tell(protocol.StepCloning, 0)
 		m.p.Log.Info("cloning the primary", "host", donor.Host)
 		before := m.p.Supervisor.State()
-		stop := m.watchClone(ctx)
-		err = m.p.Server.Clone(ctx, donor)
-		stop()
+		err = m.clone(ctx, donor)
 		if err == nil {
 			return m.finishClone(ctx, before)
+		}
+		if errors.Is(err, errStandstill) {
+			// The server may hang in it, and takes no other as long as it does.
+			return err
 		}
 		if dropped, readErr := m.p.Server.CloneDropped(ctx); dropped || readErr != nil {
 			return err
@@ -68,27 +81,45 @@ func (m *maker) join(ctx context.Context) error {
 	}
 }
 
-// watchClone tells the progress of a clone until the function that it returns is called.
-func (m *maker) watchClone(ctx context.Context) func() {
-	ctx, cancel := context.WithCancel(ctx)
+// clone copies the donor's data, telling the progress. One that stands still is ended.
+func (m *maker) clone(ctx context.Context, donor mysql.Source) error {
+	cloning, end := context.WithCancelCause(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for sleep(ctx, progressPoll) == nil {
-			if percent, running, err := m.p.Server.CloneProgress(ctx); err == nil && running {
-				m.tell("cloning", percent)
-			}
-		}
+		m.watchClone(cloning, end)
 	}()
-	return func() {
-		cancel()
-		<-done
+	err := m.p.Server.Clone(cloning, donor)
+	why := context.Cause(cloning)
+	end(nil)
+	<-done
+	if err != nil && why != nil {
+		return fmt.Errorf("cloning from %s: %w", donor.Host, why)
+	}
+	return err
+}
+
+// watchClone tells the progress of a clone until ctx ends, and ends it when there is none.
+func (m *maker) watchClone(ctx context.Context, end context.CancelCauseFunc) {
+	last, since := int32(-1), time.Now()
+	for sleep(ctx, progressPoll) == nil {
+		percent, running, err := m.p.Server.CloneProgress(ctx)
+		if err == nil && running {
+			m.tell(protocol.StepCloning, percent)
+		}
+		switch {
+		case err == nil && running && percent != last:
+			last, since = percent, time.Now()
+		case time.Since(since) >= m.p.Standstill:
+			end(fmt.Errorf("%w at %d percent for %s", errStandstill, max(last, 0), m.p.Standstill))
+			return
+		}
 	}
 }
 
 // finishClone waits for the server that starts on the cloned data and sees that the clone is complete.
 func (m *maker) finishClone(ctx context.Context, before mysqld.State) error {
-	m.tell("restarting", 100)
+	m.tell(protocol.StepRestarting, 100)
 	another := func(st mysqld.State) bool { return st.Pid != before.Pid }
 	if err := m.await(ctx, before.Restarts, another); err != nil {
 		return err

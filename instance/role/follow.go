@@ -46,12 +46,21 @@ func keepReplica(f Facts, i Intent) Decision {
 	case f.MySQL.Offline:
 		return do(Replica, AdmitClients, "letting clients in")
 	}
+	if f.SemiSync && f.MySQL.SemiSync.ReplicaMissing {
+		return rest(Replica, fmt.Sprintf("following %s without acknowledging commits: %s", i.CurrentPrimary, notLoaded("replica")))
+	}
 	return rest(Replica, "following "+i.CurrentPrimary)
 }
 
-// acknowledging switches the replica side of semi-synchronous replication on.
+// notLoaded says why a side of semi-synchronous replication cannot be switched on, and what helps.
+func notLoaded(side string) string {
+	return fmt.Sprintf("the plugin semisync_%s is not loaded until the server starts anew: delete its Pod", side)
+}
+
+// acknowledging switches the replica side of semi-synchronous replication on. Where its plugin is not loaded the
+// instance follows all the same: a replica that does not acknowledge is better than none.
 func acknowledging(f Facts) (Decision, bool) {
-	if f.SemiSync && !f.MySQL.SemiSync.ReplicaEnabled {
+	if s := f.MySQL.SemiSync; f.SemiSync && !s.ReplicaEnabled && !s.ReplicaMissing {
 		return do(Replica, Acknowledge, "acknowledging commits"), true
 	}
 	return Decision{}, false
@@ -91,6 +100,9 @@ func attach(f Facts, i Intent, attached bool) Decision {
 		// A former primary that comes back may send what nobody else has.
 		return do(Replica, StopReceiver, "leaving "+protocol.HostInstance(m.Replication.SourceHost))
 	case !answered && m.Replication != nil && !m.Replication.SQLRunning && m.Replication.SQLErrno == 0 && !m.Unapplied().IsEmpty():
+		if d, due := committing(f); due {
+			return d
+		}
 		return do(Replica, StartApplier, "applying what was received while the primary is not reachable")
 	case !answered:
 		return wait(Replica, i.CurrentPrimary+" does not answer")

@@ -40,6 +40,13 @@ func TestAReplicaFollowsThePrimary(t *testing.T) {
 			s.f.MySQL.Replication.Received = s.set(uuidA + ":50-105")
 			s.f.MySQL.SemiSync = protocol.SemiSync{SourceEnabled: true, ReplicaEnabled: true}
 		}, role.ReplicaSemiSync, nil},
+		{"or before it applies the rest while the primary is not reachable", healthyReplica, func(s *scenario) {
+			newPrimary(s)
+			s.f.Peers.Answers = nil
+			s.f.MySQL.Replication.SourceHost = "c.ns.svc"
+			s.f.MySQL.Replication.Received = s.set(uuidA + ":50-105")
+			s.f.MySQL.SemiSync = protocol.SemiSync{SourceEnabled: true, ReplicaEnabled: true}
+		}, role.ReplicaSemiSync, nil},
 		{"a new one compares first", healthyReplica, func(s *scenario) {
 			newPrimary(s)
 			s.f.MySQL.Replication, s.f.Peers = nil, nil

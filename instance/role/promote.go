@@ -24,6 +24,9 @@ func promote(f Facts, i Intent, t *Transition) Decision {
 	if m.Replication != nil && m.Replication.SQLErrno != 0 {
 		return refuse(f, t, fmt.Sprintf("its applier stopped with error %d: %s", m.Replication.SQLErrno, m.Replication.SQLError))
 	}
+	if f.SemiSync && m.SemiSync.SourceMissing {
+		return refuse(f, t, "its commits would wait for no acknowledgement: "+notLoaded("source"))
+	}
 	if f.Refusal.ofAttempt(t.Attempt) {
 		return refuse(f, t, f.Refusal.Why)
 	}

@@ -66,6 +66,9 @@ func anyMySQL(t *rapid.T) *protocol.MySQL {
 	}
 	m.Offline = rapid.IntRange(0, 3).Draw(t, "offline") == 0
 	m.SemiSync = protocol.SemiSync{SourceEnabled: flag("source"), ReplicaEnabled: flag("replica"), WaitFor: rapid.IntRange(1, 2).Draw(t, "wait for")}
+	// A side whose plugin is not loaded is off.
+	m.SemiSync.SourceMissing = !m.SemiSync.SourceEnabled && rapid.IntRange(0, 2).Draw(t, "no source plugin") == 0
+	m.SemiSync.ReplicaMissing = !m.SemiSync.ReplicaEnabled && rapid.IntRange(0, 2).Draw(t, "no replica plugin") == 0
 	return m
 }
 
@@ -229,7 +232,7 @@ var promises = map[role.StepKind]func(role.Facts, role.Intent, role.Decision) st
 			return "the lease is not in force"
 		case !f.MySQL.SuperReadOnly || receives(f) || unapplied(f):
 			return "the executed set may still grow"
-		case i.Diverged || f.ShuttingDown:
+		case i.Diverged || f.ShuttingDown || f.SemiSync && f.MySQL.SemiSync.SourceMissing:
 			return "it may not be promoted"
 		case !comparedSinceLease(f):
 			return "nobody was compared with since the lease was taken"
@@ -307,7 +310,16 @@ var promises = map[role.StepKind]func(role.Facts, role.Intent, role.Decision) st
 		return compared(f, i)
 	},
 	role.Acknowledge: func(f role.Facts, _ role.Intent, _ role.Decision) string {
-		if !f.SemiSync || f.MySQL.SemiSync.ReplicaEnabled {
+		if !f.SemiSync || f.MySQL.SemiSync.ReplicaEnabled || f.MySQL.SemiSync.ReplicaMissing {
+			return "there is nothing to switch on"
+		}
+		return ""
+	},
+	role.SourceSemiSync: func(f role.Facts, i role.Intent, _ role.Decision) string {
+		switch {
+		case i.CurrentPrimary != f.Instance || !holds(f):
+			return "it is not the primary"
+		case f.SemiSync && f.MySQL.SemiSync.SourceMissing:
 			return "there is nothing to switch on"
 		}
 		return ""

@@ -22,7 +22,7 @@ func resume(f Facts, i Intent) Decision {
 	if f.ShuttingDown {
 		return wait(Replica, "its Pod is being stopped")
 	}
-	if why := unfit(f, i); why != "" {
+	if why := unresumable(f, i); why != "" {
 		return refuseResume(f, why)
 	}
 	if d, due := takeLease(f, Replica); due {
@@ -59,8 +59,8 @@ func resume(f Facts, i Intent) Decision {
 	return do(Replica, OpenWrites, "opening for writes")
 }
 
-// unfit says why the role is not taken up again, before the lease is asked for.
-func unfit(f Facts, i Intent) string {
+// unresumable says why this instance may not open again, whatever the others hold, before the lease is asked for.
+func unresumable(f Facts, i Intent) string {
 	switch {
 	case i.Diverged:
 		return "it is marked as diverged"
@@ -69,6 +69,9 @@ func unfit(f Facts, i Intent) string {
 	}
 	if why := lostHistory(f.MySQL.Executed, i); why != "" {
 		return why
+	}
+	if f.SemiSync && f.MySQL.SemiSync.SourceMissing {
+		return "its commits would wait for no acknowledgement: " + notLoaded("source")
 	}
 	if f.Refusal.ofResume(i.Generation) {
 		return f.Refusal.Why
@@ -107,10 +110,11 @@ func reassert(f Facts) (Decision, bool) {
 
 // keepPrimary is the steady state of a writable primary.
 func keepPrimary(f Facts, i Intent) Decision {
-	switch on := f.MySQL.SemiSync.SourceEnabled; {
-	case f.SemiSync && !on:
+	s := f.MySQL.SemiSync
+	switch {
+	case f.SemiSync && !s.SourceEnabled && !s.SourceMissing:
 		return do(Primary, SourceSemiSync, "commits wait for acknowledgements")
-	case !f.SemiSync && on:
+	case !f.SemiSync && s.SourceEnabled:
 		return do(Primary, SourceSemiSync, "commits do not wait for acknowledgements any more")
 	}
 	if f.MySQL.Offline {
@@ -119,6 +123,9 @@ func keepPrimary(f Facts, i Intent) Decision {
 	if r := f.MySQL.Replication; r != nil && !r.IORunning && f.MySQL.Unapplied().IsEmpty() && siblings(f.Instance, protocol.HostInstance(r.SourceHost)) {
 		// Nothing was received or applied since before it opened, and clients need not wait for this.
 		return do(Primary, ResetReplica, "removing what is left of replication")
+	}
+	if f.SemiSync && s.SourceMissing {
+		return rest(Primary, fmt.Sprintf("primary in generation %d; commits wait for no acknowledgement: %s", i.Generation, notLoaded("source")))
 	}
 	return rest(Primary, fmt.Sprintf("primary in generation %d", i.Generation))
 }

@@ -52,13 +52,16 @@ func (p *Probes) Alive() string {
 	return ""
 }
 
-// Started says why the server does not count as started; empty once it has accepted connections.
+// Started says why the server does not count as started; empty once it has accepted connections, and while its
+// data are being made. The kubelet counts a start in seconds, and a container that it restarts in the middle of
+// a clone begins the clone from nothing: how long that may take is bounded by provision, which sees whether it
+// goes on.
 func (p *Probes) Started() string {
 	if p.started.Load() {
 		return ""
 	}
 	r := p.Present.Report()
-	if r.MySQL != nil {
+	if r.MySQL != nil || r.Provision.Busy() {
 		p.started.Store(true)
 		return ""
 	}

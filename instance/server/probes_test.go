@@ -102,7 +102,11 @@ func TestLivenessDependsOnNothingButAFenceThatLasts(t *testing.T) {
 		"a server that is down":          func(r *protocol.Report) { r.Server.State, r.MySQL = protocol.ServerDown, nil },
 		"replication that does not work": func(r *protocol.Report) { r.MySQL.Replication.IORunning = false },
 		"an intent of long ago":          func(r *protocol.Report) { r.Role.IntentAgeMillis = 3_600_000 },
-		"an empty report":                func(r *protocol.Report) { *r = protocol.Report{} },
+		"an instance that is being made": func(r *protocol.Report) {
+			r.Server.State, r.MySQL = protocol.ServerProvisioning, nil
+			r.Provision = &protocol.Provision{Step: protocol.StepCloning, Percent: 3, LastError: "it has stood still"}
+		},
+		"an empty report": func(r *protocol.Report) { *r = protocol.Report{} },
 	} {
 		p.report = replica()
 		alter(&p.report)
@@ -120,9 +124,9 @@ func TestLivenessDependsOnNothingButAFenceThatLasts(t *testing.T) {
 
 func TestTheServerHasStartedOnceItAnswered(t *testing.T) {
 	fenced := -time.Millisecond
-	p := &present{report: protocol.Report{Server: protocol.Server{State: protocol.ServerProvisioning}, Provision: &protocol.Provision{Step: "cloning"}}}
+	p := &present{report: protocol.Report{Server: protocol.Server{State: protocol.ServerStarting}}}
 	ask := probing(p, &fenced)
-	if code, body := ask("/startupz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "cloning") {
+	if code, body := ask("/startupz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "starting") {
 		t.Errorf("%d %s", code, body)
 	}
 	p.report = replica()
@@ -135,6 +139,24 @@ func TestTheServerHasStartedOnceItAnswered(t *testing.T) {
 	}
 	if code, _ := ask("/readyz"); code != http.StatusServiceUnavailable {
 		t.Errorf("ready without a server: %d", code)
+	}
+}
+
+func TestTheMakingOfDataIsNoStartThatTakesTooLong(t *testing.T) {
+	fenced := -time.Millisecond
+	for step, want := range map[string]int{
+		protocol.StepWaiting: 503, "ForeignData": 503, protocol.StepInitialising: 200, protocol.StepCloning: 200, protocol.StepRestarting: 200,
+	} {
+		p := &present{report: protocol.Report{
+			Server: protocol.Server{State: protocol.ServerProvisioning}, Provision: &protocol.Provision{Step: step, LastError: "why"},
+		}}
+		ask := probing(p, &fenced)
+		if code, body := ask("/startupz"); code != want {
+			t.Errorf("%s: %d %s", step, code, body)
+		}
+		if code, body := ask("/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, step+": why") {
+			t.Errorf("%s: ready: %d %s", step, code, body)
+		}
 	}
 }
 

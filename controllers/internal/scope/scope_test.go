@@ -1,6 +1,8 @@
 package scope
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,6 +32,30 @@ func TestCacheHoldsOnlyWhatCarriesAClustersLabel(t *testing.T) {
 	}
 	if kinds != 4 {
 		t.Errorf("%d of the 4 kinds that are many are restricted", kinds)
+	}
+}
+
+// A kind with namespaces of its own would leave the default ones; none may.
+func TestCacheOfTwoNamespacesLeavesAThirdAlone(t *testing.T) {
+	options, err := Cache("shop", "till")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := slices.Sorted(maps.Keys(options.DefaultNamespaces)); !slices.Equal(got, []string{"shop", "till"}) {
+		t.Errorf("it watches %v", got)
+	}
+	for namespace, config := range options.DefaultNamespaces {
+		if config.LabelSelector != nil || config.FieldSelector != nil {
+			t.Errorf("not everything of %s: %+v", namespace, config)
+		}
+	}
+	for o, by := range options.ByObject {
+		if by.Namespaces != nil {
+			t.Errorf("%T is watched in %v", o, by.Namespaces)
+		}
+	}
+	if all, err := Cache(); err != nil || all.DefaultNamespaces != nil {
+		t.Errorf("without namespaces it is limited to %v, %v", all.DefaultNamespaces, err)
 	}
 }
 

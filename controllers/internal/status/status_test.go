@@ -1,6 +1,7 @@
 package status_test
 
 import (
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -44,6 +45,7 @@ func TestApplyWritesOnceAndOnlyItsOwnFields(t *testing.T) {
 	base := read(t, s)
 	changed := base.DeepCopy()
 	changed.Status.Phase, changed.Status.InstanceNames = api.PhaseReady, []string{"c1-1"}
+	changed.Status.Instances, changed.Status.ReadyInstances = 2, 1
 	meta.SetStatusCondition(&changed.Status.Conditions, condition(api.ConditionReady, metav1.ConditionTrue, "Healthy"))
 	if wrote, err := status.Patch(t.Context(), s, "cnmsql-topology", base, changed); err != nil || !wrote {
 		t.Fatal(wrote, err)
@@ -58,6 +60,15 @@ func TestApplyWritesOnceAndOnlyItsOwnFields(t *testing.T) {
 		t.Error("an unchanged status was written")
 	}
 	got := read(t, s)
+	if got.Status.Instances != 2 || got.Status.ReadyInstances != 1 {
+		t.Errorf("the counts of topology were overwritten: %+v", got.Status)
+	}
+	for _, m := range got.ManagedFields {
+		small := m.Manager == "cnmsql-services" || m.Manager == "cnmsql-lease"
+		if small && strings.Contains(m.FieldsV1.GetRawString(), "readyInstances") {
+			t.Errorf("%s owns counts: %s", m.Manager, m.FieldsV1.GetRawString())
+		}
+	}
 	if got.Status.Phase != api.PhaseReady || got.Status.PrimaryLease.Holder != "c1-1/uid" || len(got.Status.Conditions) != 2 {
 		t.Errorf("status %+v", got.Status)
 	}

@@ -44,6 +44,9 @@ func Decide(s Snapshot) Decision {
 	p.summarise()
 	p.d.Brake = p.brake().left
 	p.recheck(recordEvery)
+	if s.Patience > 0 {
+		p.recheck(s.Patience)
+	}
 	return p.d
 }
 
@@ -102,6 +105,8 @@ type outcome struct {
 	reason  string
 	message string
 	blocked bool
+	// making tells that instances are being made, in a Cluster that works already.
+	making bool
 	// keep leaves phase and conditions as they are: nothing is known yet.
 	keep bool
 }
@@ -121,6 +126,11 @@ func (p *pass) event(reason, format string, args ...any) {
 
 func (p *pass) warn(reason, format string, args ...any) {
 	p.d.Events = append(p.d.Events, Event{Warning: true, Reason: reason, Message: fmt.Sprintf(format, args...)})
+}
+
+// done is the event of an action that is done.
+func done(reason, format string, args ...any) *Event {
+	return &Event{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
 func (p *pass) act(a Action) {

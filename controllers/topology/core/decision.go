@@ -16,9 +16,11 @@ type Decision struct {
 	First []Action
 	// Status is what the status becomes. It is written before any other action, and only if it differs.
 	Status api.ClusterStatus
-	// Actions are carried out in order; the first that fails ends the pass.
+	// Actions are carried out in order. One that fails ends those of its instance; and after a label that could
+	// not be changed no primary's label is given.
 	Actions []Action
-	Events  []Event
+	// Events tell of what the status now says.
+	Events []Event
 	// Logs are lines of the log whose message is a contract.
 	Logs []Log
 	// Promoted is the promotion that this decision closes the books on; nil when it closes none.
@@ -59,6 +61,8 @@ type Action struct {
 	Value string
 	// Why is for the log.
 	Why string
+	// Done is told when it is done; nil for nothing.
+	Done *Event
 }
 
 // Promotion is a change of primary that was completed.

@@ -20,8 +20,8 @@ func (p *pass) members() {
 	}
 	for _, i := range p.s.Instances {
 		if i.Pod != nil && !i.going() && !p.isMember(i.Name) && i.Name != p.st.CurrentPrimary && !p.disrupted {
-			p.act(Action{Kind: DeletePod, Instance: i.Name, PodUID: i.Pod.UID, Why: "the instance was removed"})
-			p.event(api.EventInstanceDeleted, "the Pod %s is deleted; its volumes are kept", i.Name)
+			p.act(Action{Kind: DeletePod, Instance: i.Name, PodUID: i.Pod.UID, Why: "the instance was removed",
+				Done: done(api.EventInstanceDeleted, "the Pod %s is deleted; its volumes are kept", i.Name)})
 		}
 	}
 }
@@ -98,8 +98,8 @@ func (p *pass) ensure(name string) {
 	if !i.CertificateReady || i.Pod != nil {
 		return
 	}
-	p.act(Action{Kind: CreatePod, Instance: name, Why: "the instance has no Pod"})
-	p.event(api.EventInstanceCreated, "the Pod %s is created", name)
+	p.act(Action{Kind: CreatePod, Instance: name, Why: "the instance has no Pod",
+		Done: done(api.EventInstanceCreated, "the Pod %s is created", name)})
 }
 
 // replace deletes a Pod that cannot come to anything: one that has ended, or one that does not run and was
@@ -110,10 +110,10 @@ func (p *pass) replace(i *Instance) {
 	}
 	switch {
 	case i.Pod.Ended != "":
-		p.act(Action{Kind: DeletePod, Instance: i.Name, PodUID: i.Pod.UID, Why: "it is " + i.Pod.Ended})
-		p.event(api.EventInstanceReplaced, "the Pod %s has ended (%s) and is made again", i.Name, i.Pod.Ended)
+		p.act(Action{Kind: DeletePod, Instance: i.Name, PodUID: i.Pod.UID, Why: "it is " + i.Pod.Ended,
+			Done: done(api.EventInstanceReplaced, "the Pod %s has ended (%s) and is made again", i.Name, i.Pod.Ended)})
 	case i.Pod.Outdated && !i.Pod.Running && p.s.SpecProblem == "":
-		p.act(Action{Kind: DeletePod, Instance: i.Name, PodUID: i.Pod.UID, Why: "it does not run and the specification has changed"})
-		p.event(api.EventInstanceReplaced, "the Pod %s does not run and is made again from the present specification", i.Name)
+		p.act(Action{Kind: DeletePod, Instance: i.Name, PodUID: i.Pod.UID, Why: "it does not run and the specification has changed",
+			Done: done(api.EventInstanceReplaced, "the Pod %s does not run and is made again from the present specification", i.Name)})
 	}
 }

@@ -31,6 +31,7 @@ func (p *pass) judgeReplicas() {
 		message, _ := trouble(i)
 		return p.isMember(i.Name) && (message != "" || i.Pod != nil && i.Pod.Ended != "")
 	})
+	p.tellTroubles()
 	p.recordProvisioning()
 	p.recordExecuted()
 }

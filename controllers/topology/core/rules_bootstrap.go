@@ -85,31 +85,6 @@ func (p *pass) bootstrapRunning() bool {
 	return true
 }
 
-// trouble is why an instance's Pod or server does not get going, with a condition's reason.
-func trouble(i *Instance) (message, reason string) {
-	if i == nil {
-		return "", ""
-	}
-	for _, v := range i.Volumes {
-		if v.Trouble != "" {
-			return fmt.Sprintf("%s: volume claim %s: %s", i.Name, v.Name, v.Trouble), api.ReasonVolumeNotBound
-		}
-	}
-	if i.Pod != nil && i.Pod.Trouble != "" {
-		return fmt.Sprintf("%s: %s", i.Name, i.Pod.Trouble), i.Pod.TroubleReason
-	}
-	if i.Report == nil {
-		return "", ""
-	}
-	if pr := i.Report.Provision; pr != nil && pr.LastError != "" {
-		return fmt.Sprintf("%s: %s failed (attempt %d): %s", i.Name, pr.Step, pr.Attempts, pr.LastError), api.ReasonServerDoesNotStart
-	}
-	if sv := i.Report.Server; sv.Restarts > 0 && i.Report.MySQL == nil && sv.LastError != "" {
-		return fmt.Sprintf("%s: the server does not start: %s", i.Name, sv.LastError), api.ReasonServerDoesNotStart
-	}
-	return "", ""
-}
-
 // progress is how far the making of an instance is, in words.
 func progress(name string, i *Instance) string {
 	switch {

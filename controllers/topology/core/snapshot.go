@@ -21,6 +21,9 @@ type Snapshot struct {
 	Lease     Lease
 	// Fresh tells that every report was asked for anew in this pass, after the Lease was looked at.
 	Fresh bool
+	// Patience is after how long the next thing that an instance waits for will count as its trouble; zero when
+	// it waits for nothing.
+	Patience time.Duration
 	// SpecProblem is why the specification cannot be carried out; empty when it can.
 	SpecProblem string
 	// NotReadyYet is what instances need before their Pods can be made and is not there: passwords or
@@ -37,6 +40,10 @@ type Instance struct {
 	// Volumes are the claims that exist for it, with the data first; Missing names those that do not.
 	Volumes        []Volume
 	MissingVolumes []string
+	// Refused is what the API server refuses to do for it and what to do about that, with RefusedReason as a
+	// condition's reason; empty when nothing is refused, or has only just been.
+	Refused       string
+	RefusedReason string
 	// CertificateReady tells that its server certificate exists.
 	CertificateReady bool
 	// Report is what its manager last said; nil when it is silent. Age is how long ago that arrived.
@@ -77,6 +84,8 @@ type Volume struct {
 	Terminating bool
 	// Trouble is why it is not bound; empty when it is, or nothing is wrong yet.
 	Trouble string
+	// Small tells how it is smaller than the specification asks for, in words; empty when it is not.
+	Small string
 }
 
 // Lease is the primary lease as this operator observed it.

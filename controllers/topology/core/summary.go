@@ -31,7 +31,10 @@ func (p *pass) summarise() {
 	complete := st.ReadyInstances == p.c.Spec.Instances && st.Instances == p.c.Spec.Instances && len(lacking) == 0
 	if p.say.phase == api.PhaseReady && !complete {
 		p.say.phase, p.say.reason, p.say.message = api.PhaseDegraded, api.ReasonInstancesNotReady, strings.Join(lacking, "; ")
-		if new || st.EstablishedAt == nil {
+		if new {
+			p.say.reason, p.say.making = api.ReasonProvisioning, true
+		}
+		if st.EstablishedAt == nil {
 			p.say.phase, p.say.reason = api.PhaseProvisioning, api.ReasonProvisioning
 		}
 		if message, reason := p.firstTrouble(); message != "" {
@@ -121,7 +124,8 @@ func (p *pass) conditions() {
 	phase := p.st.Phase
 	message := p.st.PhaseReason
 	p.condition(api.ConditionReady, phase == api.PhaseReady, p.say.reason, or(message, "a writable primary and every replica are ready"))
-	p.condition(api.ConditionProgressing, phase == api.PhaseProvisioning || phase == api.PhaseSwitchover || phase == api.PhaseFailingOver, p.say.reason, or(message, "nothing is being changed"))
+	progressing := phase == api.PhaseProvisioning || phase == api.PhaseSwitchover || phase == api.PhaseFailingOver || p.say.making
+	p.condition(api.ConditionProgressing, progressing, p.say.reason, or(message, "nothing is being changed"))
 	degraded := phase == api.PhaseDegraded || phase == api.PhaseBlocked || phase == api.PhaseFailingOver
 	p.condition(api.ConditionDegraded, degraded, p.say.reason, or(message, "nothing is missing"))
 	blocked, reason := p.say.blocked, p.say.reason
@@ -130,13 +134,30 @@ func (p *pass) conditions() {
 	}
 	p.condition(api.ConditionFailoverBlocked, blocked, reason, message)
 	p.specValid()
-	outdated := p.names(func(i *Instance) bool { return i.Pod != nil && i.Pod.Outdated || stale(i) })
-	if len(outdated) == 0 {
-		p.condition(api.ConditionUpToDate, true, api.ReasonReconciled, "every Pod was made from the present specification")
-		return
+	p.upToDate()
+}
+
+// upToDate says whether every Pod and volume is as the present specification asks for.
+func (p *pass) upToDate() {
+	var small, why []string
+	for _, i := range p.s.Instances {
+		for _, v := range i.Volumes {
+			if v.Small != "" && p.isMember(i.Name) {
+				small = append(small, v.Name+" "+v.Small)
+			}
+		}
 	}
-	p.condition(api.ConditionUpToDate, false, api.ReasonPodsOutdated,
-		fmt.Sprintf("made from an earlier specification: %s; delete these Pods one at a time, the primary's last, to apply the present one", strings.Join(outdated, ", ")))
+	reason := api.ReasonReconciled
+	if len(small) > 0 {
+		reason = api.ReasonConfigurationNotApplied
+		why = append(why, "volumes are not grown by the operator yet: "+strings.Join(small, ", ")+
+			"; raise spec.resources.requests.storage of these claims yourself, if their class allows it")
+	}
+	if outdated := p.names(func(i *Instance) bool { return i.Pod != nil && i.Pod.Outdated || stale(i) }); len(outdated) > 0 {
+		reason = api.ReasonPodsOutdated
+		why = append(why, fmt.Sprintf("made from an earlier specification: %s; delete these Pods one at a time, the primary's last, to apply the present one", strings.Join(outdated, ", ")))
+	}
+	p.condition(api.ConditionUpToDate, len(why) == 0, reason, or(strings.Join(why, "; "), "every Pod and volume is as the present specification asks for"))
 }
 
 // specValid says whether the specification can be carried out, as admission would have.

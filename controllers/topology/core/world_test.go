@@ -270,6 +270,11 @@ func events(d Decision) []string {
 	for _, e := range d.Events {
 		all = append(all, e.Reason+": "+e.Message)
 	}
+	for _, a := range slices.Concat(d.First, d.Actions) {
+		if a.Done != nil {
+			all = append(all, a.Done.Reason+": "+a.Done.Message)
+		}
+	}
 	return all
 }
 
