@@ -20,6 +20,9 @@ const (
 	// then take to be given back.
 	stepDownBound = 60 * time.Second
 	releaseBound  = 10 * time.Second
+	// hangBound is for how long a server that runs may answer nothing at all before it is killed: it can hand nothing
+	// over, and until its lease is free nobody can take the role.
+	hangBound = 10 * time.Second
 	// graceMargin is kept of the Pod's grace period, for the manager itself.
 	graceMargin = 3 * time.Second
 	stopPoll    = 50 * time.Millisecond
@@ -47,7 +50,11 @@ type ShutdownOptions struct {
 }
 
 // Shutdown ends the server in order after a signal: the role goes first, then the server.
-type Shutdown struct{ o ShutdownOptions }
+type Shutdown struct {
+	o ShutdownOptions
+	// answered is when the server last answered, or the stop began.
+	answered time.Time
+}
 
 // NewShutdown makes a Shutdown.
 func NewShutdown(o ShutdownOptions) *Shutdown { return &Shutdown{o: o} }
@@ -61,6 +68,7 @@ func (s *Shutdown) Run(ctx context.Context, signals <-chan os.Signal) error {
 	case <-signals:
 	}
 	s.o.Log.Info("the Pod is being stopped")
+	s.answered = time.Now()
 	grace, smart := api.DefaultMaxStopDelay, api.DefaultSmartShutdownTimeout
 	cluster := s.o.Watcher.Cluster()
 	if cluster != nil {
@@ -97,7 +105,7 @@ func (s *Shutdown) giveUpRole(ctx, hurry context.Context, cluster *api.Cluster, 
 	if writable && peers {
 		s.o.Log.Info("waiting for the role to be moved", "atMost", smart.String())
 		s.until(hurry, smart, func() bool {
-			return s.o.Watcher.Deleted() || !s.primary(ctx) && !s.o.Keeper.Facts().Mine
+			return s.o.Watcher.Deleted() || !s.primary(ctx) && !s.o.Keeper.Facts().Mine || s.hangs()
 		})
 	}
 	s.o.Stopping.stepDown.Store(true)
@@ -106,7 +114,11 @@ func (s *Shutdown) giveUpRole(ctx, hurry context.Context, cluster *api.Cluster, 
 	if deadline, ok := ctx.Deadline(); ok {
 		bound = min(bound, time.Until(deadline)/2)
 	}
-	readOnly := s.until(ctx, bound, func() bool { return !s.primary(ctx) })
+	readOnly := false
+	s.until(ctx, bound, func() bool {
+		readOnly = !s.primary(ctx)
+		return readOnly || s.hangs()
+	})
 	if readOnly {
 		s.until(ctx, min(releaseBound, bound), func() bool { return s.released() || !s.o.Instance.Running() })
 	}
@@ -140,8 +152,12 @@ func (s *Shutdown) read(ctx context.Context) *protocol.MySQL {
 	if err != nil {
 		return nil
 	}
+	s.answered = time.Now()
 	return facts
 }
+
+// hangs tells that the server runs and has answered nothing for long.
+func (s *Shutdown) hangs() bool { return s.o.Instance.Running() && time.Since(s.answered) >= hangBound }
 
 // awaitReplica waits until a replica holds everything: a server that has stopped sends nothing more.
 func (s *Shutdown) awaitReplica(ctx context.Context, cluster *api.Cluster) {

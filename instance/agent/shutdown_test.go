@@ -211,6 +211,25 @@ func TestAServerThatIsNotReadOnlyIsKilledNotStopped(t *testing.T) {
 	})
 }
 
+func TestAServerThatAnswersNothingIsKilledSoon(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.primary()
+		w.start()
+		w.server.mu.Lock()
+		w.server.errs["demote"] = errors.New("it hangs")
+		w.server.errs["read"] = errors.New("it hangs")
+		w.server.mu.Unlock()
+		if d := w.stop().took(); d < hangBound || d > hangBound+handoffBound {
+			t.Errorf("took %s", d)
+		}
+		w.wantSteps("open writes", "kill", "stop")
+		if w.api.holder() != "" {
+			t.Errorf("held by %q", w.api.holder())
+		}
+	})
+}
+
 func TestTheShutdownStaysWithinTheGracePeriod(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t)

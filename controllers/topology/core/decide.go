@@ -175,6 +175,7 @@ func (p *pass) start(kind api.TransitionKind, cause api.TransitionCause, to, why
 
 // settle closes the books on a transition whose target has claimed the role.
 func (p *pass) settle() {
+	p.present()
 	t := p.st.PrimaryTransition
 	if t == nil || p.pending() != nil {
 		return
@@ -207,3 +208,24 @@ func (p *pass) settle() {
 }
 
 func (p *pass) isMember(name string) bool { return slices.Contains(p.st.InstanceNames, name) }
+
+// present corrects times in the status that lie in the future: another operator wrote them, on a machine whose
+// date is ahead of this one's. They count from now.
+func (p *pass) present() {
+	now := p.now()
+	if f := p.st.PrimaryFailingSince; f != nil && f.Time.After(p.s.Now) {
+		p.st.PrimaryFailingSince = &now
+	}
+	t := p.st.PrimaryTransition
+	if t == nil {
+		return
+	}
+	if t.StartedAt.Time.After(p.s.Now) {
+		t.StartedAt = now
+	}
+	most := p.s.Now.Add(time.Duration(p.c.Spec.MaxSwitchoverDelay) * time.Second)
+	if t.Deadline != nil && t.Deadline.Time.After(most) {
+		deadline := metav1.NewMicroTime(most)
+		t.Deadline = &deadline
+	}
+}

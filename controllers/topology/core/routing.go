@@ -38,6 +38,9 @@ func (p *pass) routing() {
 // storedPrimary tells that the primary of this decision is the one in the status as it was read.
 func (p *pass) storedPrimary() bool {
 	read := &p.c.Status
+	if t := read.PrimaryTransition; t != nil && t.Generation == read.CurrentPrimaryGeneration+1 {
+		return false
+	}
 	return p.pending() == nil && read.CurrentPrimary == p.st.CurrentPrimary && read.CurrentPrimaryGeneration == p.st.CurrentPrimaryGeneration
 }
 

@@ -28,6 +28,11 @@ func (p *pass) award(e *election, best int) {
 		e.winner, e.verdict, e.reason = name, verdict+", so that an acknowledged commit may exist only there", ""
 		return
 	}
+	if c := p.author(e); c != nil && c.held.Contains(e.candidates[best].held) {
+		c.unfit = ""
+		e.winner, e.verdict, e.reason = c.name, "it is the primary still, and every acknowledged commit of this generation is its own", ""
+		return
+	}
 	e.reason = api.ReasonWitnessesMissing
 	e.verdict = fmt.Sprintf("an acknowledged commit may exist only on instances that do not answer (%s): %s of them must answer before %s is promoted, or mysql.semiSync.dataDurability be set to preferred",
 		strings.Join(unread, ", "), atLeast(len(unread)-need+1), name)
@@ -66,4 +71,14 @@ func (p *pass) acknowledgements() int {
 		return max(effective, 1)
 	}
 	return effective
+}
+
+// author is the current primary where it has come back: it needs no witnesses for what it committed itself.
+func (p *pass) author(e *election) *candidate {
+	for n := range e.candidates {
+		if c := &e.candidates[n]; c.name == p.st.CurrentPrimary && !c.unread && !c.diverged && p.cameBack(p.primary()) {
+			return c
+		}
+	}
+	return nil
 }
