@@ -67,14 +67,16 @@ func TestTheOperatorCannotDeleteDataOrSecrets(t *testing.T) {
 // the caches.
 func TestTheOperatorMayDoNoMoreThanItNeeds(t *testing.T) {
 	want := map[string]string{
-		"mysql.cnmsql.co/clusters":               "get list watch",
+		"mysql.cnmsql.co/clusters":               "get list patch watch", // patch for the annotations about failovers
 		"mysql.cnmsql.co/clusters/status":        "patch update", // update is given on to instances
 		"mysql.cnmsql.co/clusters/finalizers":    "update",
+		"/nodes":                                 "list watch",
 		"/pods":                                  "create delete get list patch watch",
 		"/persistentvolumeclaims":                "create get list watch",
 		"/secrets":                               "create get list patch watch",
 		"/serviceaccounts":                       "create delete list patch watch",
 		"/services":                              "create delete list patch watch",
+		"policy/poddisruptionbudgets":            "create delete list patch watch",
 		"rbac.authorization.k8s.io/roles":        "create delete list patch watch",
 		"rbac.authorization.k8s.io/rolebindings": "create delete list patch watch",
 		"coordination.k8s.io/leases":             "create get list update watch", // update is given on to instances
