@@ -20,6 +20,7 @@ func Decide(s Snapshot) Decision {
 		p.st.Phase, p.st.PhaseReason = api.PhaseDeleting, "its Pods are removed; volumes follow their reclaim policy"
 		return p.d
 	}
+	p.correctTimes()
 	p.history()
 	p.settle()
 	p.watchRuns()
@@ -149,9 +150,11 @@ func (p *pass) recheck(d time.Duration) {
 func (p *pass) now() metav1.MicroTime { return metav1.NewMicroTime(p.s.Now) }
 
 // pending returns the transition that is still to be carried out.
-func (p *pass) pending() *api.PrimaryTransition {
-	t := p.st.PrimaryTransition
-	if t == nil || t.Generation != p.st.CurrentPrimaryGeneration+1 {
+func (p *pass) pending() *api.PrimaryTransition { return pending(p.st) }
+
+func pending(st *api.ClusterStatus) *api.PrimaryTransition {
+	t := st.PrimaryTransition
+	if t == nil || t.Generation != st.CurrentPrimaryGeneration+1 {
 		return nil
 	}
 	return t
@@ -166,7 +169,7 @@ func (p *pass) start(kind api.TransitionKind, cause api.TransitionCause, to, why
 		Generation: p.st.CurrentPrimaryGeneration + 1, StartedAt: p.now(), Cause: cause, Reason: why,
 	}
 	if kind == api.TransitionSwitchover {
-		deadline := metav1.NewMicroTime(p.s.Now.Add(time.Duration(p.c.Spec.MaxSwitchoverDelay) * time.Second))
+		deadline := metav1.NewMicroTime(p.s.Now.Add(p.maxSwitchoverDelay()))
 		t.Deadline = &deadline
 	}
 	now := p.now()
@@ -175,7 +178,6 @@ func (p *pass) start(kind api.TransitionKind, cause api.TransitionCause, to, why
 
 // settle closes the books on a transition whose target has claimed the role.
 func (p *pass) settle() {
-	p.present()
 	t := p.st.PrimaryTransition
 	if t == nil || p.pending() != nil {
 		return
@@ -209,23 +211,27 @@ func (p *pass) settle() {
 
 func (p *pass) isMember(name string) bool { return slices.Contains(p.st.InstanceNames, name) }
 
-// present corrects times in the status that lie in the future: another operator wrote them, on a machine whose
-// date is ahead of this one's. They count from now.
-func (p *pass) present() {
-	now := p.now()
-	if f := p.st.PrimaryFailingSince; f != nil && f.Time.After(p.s.Now) {
+// correctTimes makes the times count from now that lie in the future, where another operator wrote them on a machine
+// whose date is ahead: what waits for them would wait until this one's has come there.
+func (p *pass) correctTimes() {
+	now, t := p.now(), p.st.PrimaryTransition
+	if f := p.st.PrimaryFailingSince; f != nil && f.After(p.s.Now) {
 		p.st.PrimaryFailingSince = &now
 	}
-	t := p.st.PrimaryTransition
+	if o := p.st.PrimaryOpening; o != nil && o.Since.After(p.s.Now) {
+		o.Since = now
+	}
 	if t == nil {
 		return
 	}
-	if t.StartedAt.Time.After(p.s.Now) {
+	if t.StartedAt.After(p.s.Now) {
 		t.StartedAt = now
 	}
-	most := p.s.Now.Add(time.Duration(p.c.Spec.MaxSwitchoverDelay) * time.Second)
-	if t.Deadline != nil && t.Deadline.Time.After(most) {
-		deadline := metav1.NewMicroTime(most)
-		t.Deadline = &deadline
+	if latest := metav1.NewMicroTime(p.s.Now.Add(p.maxSwitchoverDelay())); t.Deadline != nil && t.Deadline.After(latest.Time) {
+		t.Deadline = &latest
 	}
+}
+
+func (p *pass) maxSwitchoverDelay() time.Duration {
+	return time.Duration(p.c.Spec.MaxSwitchoverDelay) * time.Second
 }

@@ -3,6 +3,7 @@ package core
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -212,6 +213,67 @@ func TestTroubleIsShownWithItsReason(t *testing.T) {
 			if d.Status.Phase != api.PhaseDegraded || c.Reason != tc.reason || c.Message == "" {
 				t.Errorf("phase %s, condition %+v", d.Status.Phase, c)
 			}
+		})
+	}
+}
+
+// An operator on a machine whose date is ahead wrote the status, and was replaced by one whose date is right.
+func TestTimesInTheFutureCountFromNow(t *testing.T) {
+	const ahead = 5 * time.Hour
+	future := func() metav1.MicroTime { return metav1.NewMicroTime(now.Add(ahead)) }
+	failed := func() *world {
+		w := deadPrimary()
+		w.Cluster.Status.PrimaryFailingSince = new(future())
+		w.Cluster.Spec.FailoverDelay = 30
+		return w
+	}
+	hanging := func() *world {
+		w := sound()
+		w.i(1).Report.MySQL = nil
+		w.Cluster.Status.PrimaryFailingSince = new(metav1.NewMicroTime(now.Add(-time.Hour)))
+		w.Cluster.Status.PrimaryOpening = Decide(w.Snapshot).Status.PrimaryOpening
+		w.Cluster.Status.PrimaryOpening.Since = future()
+		w.Cluster.Spec.FailoverDelay = 30
+		return w
+	}
+	switching := func() *world {
+		w := moving()
+		w.Cluster.Spec.MaxSwitchoverDelay = 60
+		w.Cluster.Status.PrimaryTransition.StartedAt = future()
+		w.Cluster.Status.PrimaryTransition.Deadline = new(metav1.NewMicroTime(now.Add(ahead + time.Minute)))
+		return w
+	}
+	promoting := func() *world {
+		w := failingOver()
+		w.Cluster.Status.PrimaryTransition.StartedAt = future()
+		w.i(2).Report.MySQL = nil
+		return w
+	}
+	for _, tc := range []struct {
+		name  string
+		world func() *world
+		after time.Duration
+		says  string
+	}{
+		{"a primary that has failed", failed, 30 * time.Second, "c1-2 is promoted"},
+		{"a primary that does not open", hanging, api.PrimaryLeaseTTL + 30*time.Second, "it has not been writable for 45 s"},
+		{"a switchover", switching, time.Minute, "it did not finish within maxSwitchoverDelay (60 s)"},
+		{"a failover", promoting, api.PrimaryLeaseTTL, "its server does not answer its manager"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := tc.world()
+			begun := Decide(w.Snapshot)
+			w.then(begun)
+			w.Now = now.Add(tc.after - time.Millisecond)
+			early := Decide(w.Snapshot)
+			if slices.ContainsFunc(append(events(early), early.Status.PhaseReason), func(text string) bool { return strings.Contains(text, tc.says) }) {
+				t.Errorf("too early: %q, %s", events(early), early.Status.PhaseReason)
+			}
+			if again := Decide(w.then(early).Snapshot); !equality.Semantic.DeepEqual(early.Status, again.Status) {
+				t.Errorf("it is written again:\n%s", cmp.Diff(early.Status, again.Status))
+			}
+			w.Now = now.Add(tc.after)
+			says(t, Decide(w.Snapshot), tc.says)
 		})
 	}
 }

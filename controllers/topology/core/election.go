@@ -60,12 +60,7 @@ func (p *pass) elect() election {
 		}
 		e.candidates = append(e.candidates, c)
 	}
-	best := -1
-	for n := range e.candidates {
-		if e.candidates[n].unfit == "" && (best < 0 || e.candidates[n].better(e.candidates[best])) {
-			best = n
-		}
-	}
+	best := p.best(&e)
 	if best < 0 {
 		e.verdict = "no instance can be promoted: " + e.refusals()
 		return e
@@ -92,6 +87,28 @@ func (p *pass) elect() election {
 	}
 	p.award(&e, best)
 	return e
+}
+
+// best is the candidate that comes first; -1 when there is none.
+func (p *pass) best(e *election) int {
+	best, author := -1, -1
+	for n := range e.candidates {
+		c := &e.candidates[n]
+		if c.unfit != "" {
+			continue
+		}
+		if best < 0 || c.better(e.candidates[best]) {
+			best = n
+		}
+		if p.isAuthor(c) {
+			author = n
+		}
+	}
+	if author >= 0 && p.witnessesMissing(e) && e.candidates[author].held.Contains(e.candidates[best].held) {
+		// It needs no witnesses.
+		return author
+	}
+	return best
 }
 
 // cameBack tells that the former primary runs again while its replacement cannot finish: it may then hold

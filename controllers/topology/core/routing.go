@@ -38,7 +38,8 @@ func (p *pass) routing() {
 // storedPrimary tells that the primary of this decision is the one in the status as it was read.
 func (p *pass) storedPrimary() bool {
 	read := &p.c.Status
-	if t := read.PrimaryTransition; t != nil && t.Generation == read.CurrentPrimaryGeneration+1 {
+	if pending(read) != nil {
+		// Its target may claim the role before a decision that ends it is stored.
 		return false
 	}
 	return p.pending() == nil && read.CurrentPrimary == p.st.CurrentPrimary && read.CurrentPrimaryGeneration == p.st.CurrentPrimaryGeneration

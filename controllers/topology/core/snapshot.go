@@ -10,7 +10,7 @@ import (
 
 // Snapshot is everything that a rule may look at, read before anything is decided.
 type Snapshot struct {
-	// Now is the operator's clock. It is compared only with times that the operator itself wrote.
+	// Now is the operator's clock. It is compared only with times that an operator wrote, maybe on another machine.
 	Now time.Time
 	// NewAttempt is a fresh id for the transition that this pass may start.
 	NewAttempt string

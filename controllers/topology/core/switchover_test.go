@@ -178,6 +178,28 @@ func TestRunningSwitchover(t *testing.T) {
 	}
 }
 
+func TestNoLabelIsGivenBeforeTheEndOfATransitionIsStored(t *testing.T) {
+	for _, tc := range []struct {
+		name          string
+		world         func() *world
+		first, second []string
+	}{
+		{"cancelled, and the source was last seen writable", func() *world {
+			w := moving()
+			w.Cluster.Status.TargetPrimary = "c1-1"
+			return w
+		}, nil, []string{`label Pod c1-1 "primary" true`}},
+		{"the target claimed the role and opened", func() *world { return moving().stepDown("1:1-100").claimed().opened() },
+			[]string{`label Pod c1-2 "primary" true`}, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			d := Decide(tc.world().Snapshot)
+			does(t, Decision{Actions: d.First}, tc.first...)
+			does(t, Decision{Actions: d.Actions}, tc.second...)
+		})
+	}
+}
+
 func TestLateCancelIsForgottenWithTheClaim(t *testing.T) {
 	w := moving().stepDown("1:1-100").claimed().opened()
 	w.Cluster.Status.TargetPrimary = "c1-1"

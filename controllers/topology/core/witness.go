@@ -19,25 +19,34 @@ func (p *pass) award(e *election, best int) {
 	if len(unread) > 0 {
 		verdict += "; not asked, because they do not answer: " + strings.Join(unread, ", ")
 	}
-	need := p.acknowledgements()
-	if need == 0 || len(unread) < need {
+	switch {
+	case !p.witnessesMissing(e):
 		e.winner, e.verdict, e.reason = name, verdict, ""
 		return
-	}
-	if p.c.Spec.MySQL.SemiSync.DataDurability != api.DurabilityRequired {
-		e.winner, e.verdict, e.reason = name, verdict+", so that an acknowledged commit may exist only there", ""
+	case p.isAuthor(&e.candidates[best]):
+		e.winner, e.verdict, e.reason = name, verdict+", and what was acknowledged in this generation is its own", ""
 		return
-	}
-	if c := p.author(e); c != nil && c.held.Contains(e.candidates[best].held) {
-		c.unfit = ""
-		e.winner, e.verdict, e.reason = c.name, "it is the primary still, and every acknowledged commit of this generation is its own", ""
+	case p.c.Spec.MySQL.SemiSync.DataDurability != api.DurabilityRequired:
+		e.winner, e.verdict, e.reason = name, verdict+", so that an acknowledged commit may exist only there", ""
 		return
 	}
 	e.reason = api.ReasonWitnessesMissing
 	e.verdict = fmt.Sprintf("an acknowledged commit may exist only on instances that do not answer (%s): %s of them must answer before %s is promoted, or mysql.semiSync.dataDurability be set to preferred",
-		strings.Join(unread, ", "), atLeast(len(unread)-need+1), name)
+		strings.Join(unread, ", "), atLeast(len(unread)-p.acknowledgements()+1), name)
 	// The best candidate has no fault of its own, and is not promoted all the same.
 	e.candidates[best].unfit = "waits for " + strings.Join(unread, ", ")
+}
+
+// witnessesMissing tells that as many replicas were not read as acknowledge a commit.
+func (p *pass) witnessesMissing(e *election) bool {
+	need := p.acknowledgements()
+	return need > 0 && len(p.unread(e)) >= need
+}
+
+// isAuthor tells that a candidate is the current primary and lost nothing that is known of it: it held each commit
+// of this generation before anybody acknowledged that.
+func (p *pass) isAuthor(c *candidate) bool {
+	return c.name == p.st.CurrentPrimary && c.missing == 0
 }
 
 func atLeast(n int) string {
@@ -71,14 +80,4 @@ func (p *pass) acknowledgements() int {
 		return max(effective, 1)
 	}
 	return effective
-}
-
-// author is the current primary where it has come back: it needs no witnesses for what it committed itself.
-func (p *pass) author(e *election) *candidate {
-	for n := range e.candidates {
-		if c := &e.candidates[n]; c.name == p.st.CurrentPrimary && !c.unread && !c.diverged && p.cameBack(p.primary()) {
-			return c
-		}
-	}
-	return nil
 }

@@ -79,6 +79,46 @@ func TestAFailoverThatMayLoseAnAcknowledgedCommitGoesOnOnlyIfItMay(t *testing.T)
 	}
 }
 
+func TestThePrimaryThatCameBackNeedsNoWitnesses(t *testing.T) {
+	// A switchover to c1-2, which is lost with the lease in its hands; c1-1 is read-only.
+	lost := func() *world {
+		w := sound().acknowledged(1, api.DurabilityRequired).silence(2)
+		w.transition(api.TransitionFailover, "c1-2")
+		w.i(1).Report.MySQL.ReadOnly, w.i(1).Report.MySQL.SuperReadOnly = true, true
+		w.i(2).Pod.Ready = false
+		w.Lease.Holder = "c1-2/pod-2"
+		return w.free()
+	}
+	for _, tc := range []struct {
+		name   string
+		change func(*world)
+		winner string
+		says   string
+	}{
+		{"it holds what all hold", func(*world) {}, "c1-1", "c1-1 came back and resumes"},
+		{"it holds more", func(w *world) { w.held(1, "1:1-120", "") }, "c1-1", "c1-1 came back and resumes"},
+		{"another is preferred", func(w *world) { w.prefer("c1-3") }, "c1-1", "c1-1 came back and resumes"},
+		{"it lost what it had", func(w *world) { w.held(1, "1:1-99", "").held(3, "1:1-99", "") }, "", "instances that do not answer (c1-2"},
+		{"another holds more of its own", func(w *world) { w.held(3, "1:1-101", "") }, "", "instances that do not answer (c1-2"},
+		{"its Pod is being stopped", func(w *world) { w.i(1).Pod.Terminating = true }, "", "instances that do not answer (c1-2"},
+		{"it has failed", func(w *world) { w.crash(1) }, "", "instances that do not answer (c1-2"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := lost()
+			tc.change(w)
+			d := Decide(w.Snapshot)
+			e := d.Status.LastElection
+			if e == nil || e.Winner != tc.winner {
+				t.Fatalf("election %+v, want %q", e, tc.winner)
+			}
+			if tc.winner != "" && (d.Status.PrimaryTransition != nil || d.Status.TargetPrimary != tc.winner) {
+				t.Errorf("transition %+v, target %s", d.Status.PrimaryTransition, d.Status.TargetPrimary)
+			}
+			says(t, d, tc.says)
+		})
+	}
+}
+
 func TestAFailoverHeldBackForAWitnessIsToldOnceAndGoesOnWhenItAnswers(t *testing.T) {
 	w := deadPrimary().acknowledged(1, api.DurabilityRequired)
 	third := w.i(3).Report
