@@ -1,9 +1,9 @@
 package sim
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	api "cnmsql.co/operator/api/v1alpha1"
 	"cnmsql.co/operator/controllers/topology/core"
@@ -125,9 +125,6 @@ func (o *operator) do(a core.Action, then func(bool)) {
 		call(func() bool { return w.createPod(i) })
 	case core.DeletePod:
 		o.say("deletes the Pod of %s: %s", a.Instance, a.Why)
-		if w.healed && strings.HasPrefix(a.Why, "fencing a primary") {
-			w.fencings++
-		}
 		call(func() bool { w.deletePod(i, a.PodUID); return true })
 	case core.LabelPod:
 		if pod := o.pods[i]; pod == nil || pod.uid != a.PodUID {
@@ -156,9 +153,10 @@ func (o *operator) do(a core.Action, then func(bool)) {
 		})
 	case core.RecordFailover:
 		call(func() bool { w.api.annotate(a.Record.Annotations()); return true })
+	case core.ClearAcceptLoss:
+		call(func() bool { return w.api.clearAnnotation(api.AnnotationAcceptLoss, a.Value) })
 	default:
-		// What a person has accepted, and objects that nobody's safety rests on, are not modelled.
-		then(true)
+		panic(fmt.Sprintf("the model has no action %q", a.Kind))
 	}
 }
 

@@ -105,6 +105,15 @@ func (a *apiServer) putCluster(read *stored, status *api.ClusterStatus, who stri
 	return a.cluster, true
 }
 
+// clearAnnotation removes an annotation that has still this value.
+func (a *apiServer) clearAnnotation(key, value string) bool {
+	if there, ok := a.cluster.c.Annotations[key]; !ok || there != value {
+		return false
+	}
+	a.annotate(map[string]*string{key: nil})
+	return true
+}
+
 // annotate changes annotations of the Cluster, whatever version it has; nil removes one.
 func (a *apiServer) annotate(change map[string]*string) {
 	c := *a.cluster.c

@@ -16,10 +16,6 @@ type Violation struct {
 	Text      string
 }
 
-// FencedAgain is progress that is missing because the primary's Pod is stopped each time before its server,
-// which has just come back, can open.
-const FencedAgain = "I7 (fenced again and again)"
-
 func (v *Violation) String() string {
 	return fmt.Sprintf("%s violated at %s: %s", v.Invariant, clock(v.At), v.Text)
 }

@@ -63,7 +63,7 @@ func Run(p Plan, sets *Sets, tell func(at time.Duration, who, what string)) Resu
 		for n := range p.Faults {
 			w.repair(repairs, n, p.Faults[n])
 		}
-		w.healed, w.healedAt = true, w.t
+		w.healedAt = w.t
 	})
 	for w.violation == nil && w.step(end) {
 	}
@@ -96,11 +96,7 @@ func (w *World) recover(end time.Duration) {
 	if w.violation != nil || w.excused() {
 		return
 	}
-	invariant := "I7"
-	if w.fencings > 2 {
-		invariant = FencedAgain
-	}
-	w.violate(invariant, "%s after everything was repaired: %s; status: %s: %s", patience, w.lacks(), w.api.cluster.c.Status.Phase, w.api.cluster.c.Status.PhaseReason)
+	w.violate("I7", "%s after everything was repaired: %s; status: %s: %s", patience, w.lacks(), w.api.cluster.c.Status.Phase, w.api.cluster.c.Status.PhaseReason)
 }
 
 // Tell runs a plan and returns its story, one line per thing that happened.

@@ -2,10 +2,14 @@ package sim
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/controllers/topology/core"
 )
 
 // schedules is how many random ones each test of many runs.
@@ -15,7 +19,7 @@ func TestRandomSchedulesViolateNothing(t *testing.T) {
 	sets := &Sets{}
 	for seed := range uint64(schedules) {
 		p := Random(seed, nil)
-		if r := Run(p, sets, nil); r.Violation != nil && r.Violation.Invariant != FencedAgain {
+		if r := Run(p, sets, nil); r.Violation != nil {
 			story, _ := Tell(Shrink(p))
 			t.Fatalf("seed %d: %s\n%s", seed, r.Violation, story)
 		}
@@ -69,7 +73,7 @@ func TestEveryMutantIsFound(t *testing.T) {
 			for seed := range uint64(killWithin) {
 				p := m.Plan(seed)
 				r := Run(p, sets, nil)
-				if r.Violation == nil || r.Violation.Invariant == FencedAgain {
+				if r.Violation == nil {
 					continue
 				}
 				p.Config.Rules = nil
@@ -105,4 +109,28 @@ func TestAStoryIsNumberedAndNamesTimeAndActor(t *testing.T) {
 	if lines < 20 {
 		t.Errorf("only %d lines:\n%s", lines, story)
 	}
+}
+
+func TestAnAnswerToAnAcceptedLossTakesItsAnnotationAway(t *testing.T) {
+	const asked = "c1-9="
+	w := newWorld(Config{Instances: 2}, rand.New(rand.NewPCG(1, 1)), &Sets{}, nil)
+	w.api.annotate(map[string]*string{api.AnnotationAcceptLoss: new(asked)})
+	if w.api.clearAnnotation(api.AnnotationAcceptLoss, "c1-2=") {
+		t.Error("another one was taken away")
+	}
+	for w.step(20 * time.Second) {
+	}
+	if left, there := w.api.cluster.c.Annotations[api.AnnotationAcceptLoss]; there {
+		t.Errorf("%q is still there", left)
+	}
+}
+
+func TestAnActionThatIsNotModelledFailsLoudly(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("it counted as done")
+		}
+	}()
+	w := newWorld(Config{Instances: 2}, rand.New(rand.NewPCG(1, 1)), &Sets{}, nil)
+	w.op.do(core.Action{Kind: "something new"}, func(bool) {})
 }

@@ -43,10 +43,8 @@ type World struct {
 	led   ledger
 
 	violation *Violation
-	healed    bool
-	healedAt  time.Duration
-	// fencings counts how often the operator stopped a primary's Pod after everything was repaired.
-	fencings int
+	// healedAt is when everything was repaired.
+	healedAt time.Duration
 	passes   int
 	turns    int
 }
