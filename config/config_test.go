@@ -68,7 +68,7 @@ func TestTheOperatorCannotDeleteDataOrSecrets(t *testing.T) {
 func TestTheOperatorMayDoNoMoreThanItNeeds(t *testing.T) {
 	want := map[string]string{
 		"mysql.cnmsql.co/clusters":               "get list patch watch", // patch for the annotations about failovers
-		"mysql.cnmsql.co/clusters/status":        "patch update", // update is given on to instances
+		"mysql.cnmsql.co/clusters/status":        "patch update",         // update is given on to instances
 		"mysql.cnmsql.co/clusters/finalizers":    "update",
 		"/nodes":                                 "list watch",
 		"/pods":                                  "create delete get list patch watch",

@@ -131,6 +131,8 @@ func request(a core.Action) string {
 		return "delete its Pod"
 	case core.LabelPod:
 		return "label its Pod"
+	case core.RecordFailover, core.ClearAcceptLoss:
+		return "annotate the Cluster"
 	}
 	return string(a.Kind)
 }

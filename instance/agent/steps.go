@@ -70,15 +70,7 @@ func (l *Loop) do(ctx context.Context, m *moment, d role.Decision) error {
 	case role.ResetReplica:
 		return s.ResetReplicaAll(ctx)
 	case role.Follow:
-		source, err := l.o.Source(d.Step.Source)
-		if err != nil {
-			return err
-		}
-		err = s.Follow(ctx, source, *d.Step.Executed)
-		if errors.Is(err, mysql.ErrReceivedMore) {
-			return fmt.Errorf("%w: %w", errStale, err)
-		}
-		return err
+		return l.follow(ctx, d)
 	case role.SourceSemiSync:
 		return s.SetSemiSync(ctx, m.facts.SemiSync, false, m.intent.AckCount)
 	case role.Acknowledge:
@@ -97,6 +89,18 @@ func (l *Loop) do(ctx context.Context, m *moment, d role.Decision) error {
 	case role.Rest, role.Wait, role.AskPeers, role.Confirm:
 	}
 	return fmt.Errorf("there is no way to carry out %q", d.Step.Kind)
+}
+
+func (l *Loop) follow(ctx context.Context, d role.Decision) error {
+	source, err := l.o.Source(d.Step.Source)
+	if err != nil {
+		return err
+	}
+	err = l.o.Server.Follow(ctx, source, *d.Step.Executed)
+	if errors.Is(err, mysql.ErrReceivedMore) {
+		return fmt.Errorf("%w: %w", errStale, err)
+	}
+	return err
 }
 
 // open opens the server for writes while the lease has time to spare: the deadline of the fence does not

@@ -70,19 +70,14 @@ func (g *Guard) Starts() int { return int(g.starts.Load()) }
 
 // Run keeps a watchdog running until ctx ends.
 func (g *Guard) Run(ctx context.Context) error {
-	failing := false
-	for {
+	for failing := false; ctx.Err() == nil; g.missing.Add(1) {
 		err := g.once(ctx)
 		g.alive.Store(false)
-		if ctx.Err() != nil {
-			break
-		}
-		if err != nil && !failing {
+		if err != nil && !failing && ctx.Err() == nil {
 			g.o.Log.Error(err, "the watchdog does not run")
 		}
 		failing = err != nil
 		g.pause(ctx, restartPause)
-		g.missing.Add(1)
 	}
 	return nil
 }

@@ -63,8 +63,7 @@ type Fault struct {
 
 func (f Fault) String() string {
 	text := fmt.Sprintf("%s %s: %s", clock(f.At), name(f.A), f.Kind)
-	switch f.Kind {
-	case CutInstances, CutOneWay:
+	if f.Kind == CutInstances || f.Kind == CutOneWay {
 		text += " (" + name(f.B) + ")"
 	}
 	return text + fmt.Sprintf(", for %s", f.For.Round(time.Millisecond))

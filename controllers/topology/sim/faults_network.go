@@ -46,6 +46,15 @@ func (w *World) strikeNetwork(f Fault) func() {
 	case StaleOperator:
 		w.op.stale = true
 		return func() { w.op.stale = false; w.rewatch(op) }
+	default:
+		return w.strikePace(f)
+	}
+}
+
+// strikePace makes something slow, or lets answers be lost.
+func (w *World) strikePace(f Fault) func() {
+	a, op := f.A, w.net.operator
+	switch f.Kind {
 	case SlowInstance:
 		return w.late(a)
 	case SlowOperator:

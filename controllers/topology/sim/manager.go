@@ -254,7 +254,7 @@ func (m *manager) decide(mo *moment, round int) {
 	default:
 		m.publish(d)
 		if d.Step.Kind == role.Rest || d.Step.Kind == role.Wait {
-			m.idle(mo, d)
+			m.idle(d)
 			return
 		}
 		m.carryOut(mo, d)
@@ -262,7 +262,7 @@ func (m *manager) decide(mo *moment, round int) {
 }
 
 // idle ends a turn in which nothing was to be done.
-func (m *manager) idle(mo *moment, d role.Decision) {
+func (m *manager) idle(d role.Decision) {
 	now := m.now()
 	m.peers, m.repeat = nil, 0
 	if d.Step.Kind == role.Rest {

@@ -29,7 +29,7 @@ func (w *World) hop() time.Duration { return w.between(200*time.Microsecond, 4*t
 // call sends a request and hears of its answer, once: with false when none came in time. serve runs at the
 // other end, as a part of its process, when the request arrives, also after the caller gave up or died. It
 // returns false when it does not answer.
-func (w *World) call(p *proc, from, to int, server *proc, timeout time.Duration, serve func() bool, done func(bool)) {
+func (w *World) call(p *proc, from, to int, server *proc, timeout time.Duration, serve func() bool, done func(bool)) { //nolint:revive // a call has two ends, two processes, a bound and two outcomes
 	answered := false
 	finish := func(ok bool) {
 		if !answered {

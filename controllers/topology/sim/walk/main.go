@@ -26,7 +26,7 @@ func main() {
 	if *mutant != "" {
 		m, ok := sim.FindMutant(*mutant)
 		if !ok {
-			fmt.Fprintln(os.Stderr, "there is no mutant", *mutant)
+			_, _ = fmt.Fprintln(os.Stderr, "there is no mutant", *mutant)
 			os.Exit(2)
 		}
 		plan = m.Plan
@@ -41,15 +41,15 @@ func main() {
 // tell replays a plan, then what is left of it when needless faults are taken away.
 func tell(out io.Writer, p sim.Plan) int {
 	story, r := sim.Tell(p)
-	fmt.Fprint(out, story)
+	_, _ = fmt.Fprint(out, story)
 	if r.Violation == nil {
-		fmt.Fprintln(out, "no violation")
+		_, _ = fmt.Fprintln(out, "no violation")
 		return 0
 	}
 	small := sim.Shrink(p)
 	if len(small.Faults) < len(p.Faults) {
 		story, _ = sim.Tell(small)
-		fmt.Fprintf(out, "\nWith fewer faults:\n%s", story)
+		_, _ = fmt.Fprintf(out, "\nWith fewer faults:\n%s", story)
 	}
 	return 1
 }
@@ -74,7 +74,7 @@ func (w *walk) run(out io.Writer, workers int) int {
 	}
 	group.Wait()
 	took := time.Since(began)
-	fmt.Fprintf(out, "%s\n%.0f schedules per second, %s\n", w.total.String(), float64(w.total.Schedules)/took.Seconds(), took.Round(time.Second))
+	_, _ = fmt.Fprintf(out, "%s\n%.0f schedules per second, %s\n", w.total.String(), float64(w.total.Schedules)/took.Seconds(), took.Round(time.Second))
 	if w.violations > 0 {
 		return 1
 	}
@@ -98,7 +98,7 @@ func (w *walk) work(out io.Writer) {
 		w.total.Add(p, r)
 		if r.Violation != nil {
 			w.violations++
-			fmt.Fprintf(out, "seed %d: %s\n", seed, r.Violation)
+			_, _ = fmt.Fprintf(out, "seed %d: %s\n", seed, r.Violation)
 		}
 		w.mu.Unlock()
 	}
