@@ -31,6 +31,12 @@ type ClusterStatus struct {
 	// LabelSelector selects the instances' Pods, for the scale subresource.
 	// +optional
 	LabelSelector string `json:"labelSelector,omitempty"`
+	// PrimaryKnows are the instances that the current primary is known to know of, itself among them. While the API
+	// server cannot be reached it may go on by their word that none of them takes its lease; whoever is not among them
+	// was not asked, and is not promoted while the lease has merely expired.
+	// +optional
+	// +listType=set
+	PrimaryKnows []string `json:"primaryKnows,omitempty"`
 	// InstanceNames are the instances that exist, by ordinal.
 	// +optional
 	InstanceNames []string `json:"instanceNames,omitempty"`

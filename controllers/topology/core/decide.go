@@ -187,6 +187,8 @@ func (p *pass) settle() {
 		return
 	}
 	p.st.Failback = nil
+	// The claim was written to the Cluster as it then was, with all instances that had been made.
+	p.st.PrimaryKnows = slices.Clone(p.st.InstanceNames)
 	from := t.StartedAt.Time
 	if since := p.st.PrimaryFailingSince; since != nil && t.Kind == api.TransitionFailover {
 		from = since.Time

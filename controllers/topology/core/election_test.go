@@ -46,6 +46,11 @@ func TestElection(t *testing.T) {
 		{"a Pod that is being stopped", func(w *world) { w.i(2).Pod.Terminating = true }, "c1-3", ""},
 		{"a server that is not read", func(w *world) { w.i(2).Report.MySQL = nil }, "c1-3", "do not answer: c1-2"},
 		{"who was removed", func(w *world) { w.Cluster.Status.InstanceNames = []string{"c1-1", "c1-3"} }, "c1-3", ""},
+		{"who was made after the primary was last heard", func(w *world) {
+			w.Cluster.Status.PrimaryKnows = []string{"c1-1", "c1-3"}
+			w.Lease.Holder, w.Lease.Unchanged = "c1-1/lost", api.PrimaryLeaseTTL
+		}, "c1-3", "holds everything"},
+		{"unless the lease was given back", func(w *world) { w.Cluster.Status.PrimaryKnows = []string{"c1-1", "c1-3"} }, "c1-2", "holds everything"},
 		{"nobody answers", func(w *world) { w.silence(2).silence(3) }, "", "c1-2 does not answer; c1-3 does not answer"},
 		{"the record cannot be read", func(w *world) { w.Cluster.Status.PromotionGTIDExecuted = "nonsense" }, "", "promotionGTIDExecuted cannot be read"},
 		{"the primary's own transactions are not known", func(w *world) { w.Cluster.Status.CurrentPrimaryServerUUID = "" }, "", "currentPrimaryServerUUID is not recorded"},
@@ -213,5 +218,16 @@ func TestMassRestartWaitsForThePrimaryOrElects(t *testing.T) {
 	w.Lease = Lease{Known: true, Holder: "c1-1/pod-1"}
 	if d := Decide(w.Snapshot); d.Rule != "the primary is opening" {
 		t.Errorf("rule %q", d.Rule)
+	}
+}
+
+func TestWhomThePrimaryKnowsIsKept(t *testing.T) {
+	w := sound()
+	w.Cluster.Status.PrimaryKnows = []string{"c1-1", "c1-2"}
+	for peers, want := range map[string]string{"": "c1-1 c1-2", "c1-2": "c1-1 c1-2", "c1-2 c1-3": "c1-1 c1-2 c1-3", "c1-2 c1-9": "c1-1 c1-2"} {
+		w.i(1).Report.Lease.Peers = strings.Fields(peers)
+		if got := strings.Join(Decide(w.Snapshot).Status.PrimaryKnows, " "); got != want {
+			t.Errorf("it asks %q: %q, want %q", peers, got, want)
+		}
 	}
 }

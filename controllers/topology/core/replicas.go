@@ -18,6 +18,7 @@ const recordEvery = 30 * time.Second
 // judgeReplicas updates what is known of every instance's data and replication.
 func (p *pass) judgeReplicas() {
 	p.judgeDivergence()
+	p.recordKnown()
 	p.st.ReplicationBrokenInstances = p.names(p.broken)
 	for _, name := range added(p.c.Status.ReplicationBrokenInstances, p.st.ReplicationBrokenInstances) {
 		r := p.s.instance(name).Report.MySQL.Replication
@@ -133,6 +134,24 @@ func (p *pass) recordProvisioning() {
 			Instance: i.Name, Step: pr.Step, Percent: pr.Percent / 10 * 10, Attempts: pr.Attempts, LastError: pr.LastError,
 		})
 	}
+}
+
+// recordKnown keeps which instances the primary knows of, as its own reports tell.
+func (p *pass) recordKnown() {
+	i := p.primary()
+	if !i.writable(p.st.CurrentPrimaryGeneration) || len(i.Report.Lease.Peers) == 0 {
+		return
+	}
+	known := func(name string) bool {
+		return name == i.Name || slices.Contains(p.st.PrimaryKnows, name) || slices.Contains(i.Report.Lease.Peers, name)
+	}
+	p.st.PrimaryKnows = slices.DeleteFunc(slices.Clone(p.st.InstanceNames), func(name string) bool { return !known(name) })
+}
+
+// unknown tells that an instance was made after the primary last read the Cluster, as far as is known. A lease that was
+// given back binds nobody any more.
+func (p *pass) unknown(name string) bool {
+	return len(p.st.PrimaryKnows) > 0 && p.s.Lease.Holder != "" && !slices.Contains(p.st.PrimaryKnows, name)
 }
 
 // recordExecuted keeps the last executed set seen of every instance. That of a failed primary stays: the
