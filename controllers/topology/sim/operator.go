@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"strconv"
 	"time"
 
 	"cnmsql.co/operator/instance/protocol"
@@ -160,7 +161,7 @@ func (o *operator) dial(i int) {
 // heard takes a report from a stream.
 func (o *operator) heard(i int, r *protocol.Report) {
 	s := &o.sights[i]
-	if !s.open || s.report != nil && r.Sequence <= s.report.Sequence {
+	if !s.open || r.Boot != s.report.Boot || r.Sequence <= s.report.Sequence {
 		return
 	}
 	s.report, s.arrived = r, o.now()
@@ -182,7 +183,7 @@ func (o *operator) streamLost(i int) {
 		if s.stream != stream || !s.open {
 			return
 		}
-		if late == silentAfter && o.w.streams(i) {
+		if late == silentAfter && o.hears(i) {
 			return
 		}
 		s.open, s.report = false, nil
@@ -192,7 +193,13 @@ func (o *operator) streamLost(i int) {
 	})
 }
 
-// streams tells that an instance's stream delivers.
+// hears tells that the stream to an instance delivers: one of a manager that has gone is never taken up by the next.
+func (o *operator) hears(i int) bool {
+	s := &o.sights[i]
+	return s.open && s.report.Boot == strconv.Itoa(o.w.inst[i].mgr.p.boot) && o.w.streams(i)
+}
+
+// streams tells that an instance's manager can be heard.
 func (w *World) streams(i int) bool {
 	m := w.inst[i].mgr
 	return w.net.both(i, w.net.operator) && m.p.alive && !m.p.paused && !w.nodes[i].down

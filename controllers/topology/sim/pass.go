@@ -104,7 +104,7 @@ func (o *operator) instance(i int, asked *answers, now time.Duration) core.Insta
 	in.Report, in.Asked = s.report, s.asked
 	if s.report != nil {
 		in.Age = now - s.arrived
-		if o.w.streams(i) {
+		if o.hears(i) {
 			// A report is told again now and then though nothing has changed.
 			in.Age = min(in.Age, o.w.between(0, protocol.WatchHeartbeat))
 		}

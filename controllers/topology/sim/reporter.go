@@ -1,8 +1,10 @@
 package sim
 
 import (
+	"strconv"
 	"time"
 
+	"cnmsql.co/operator/instance/lease"
 	"cnmsql.co/operator/instance/protocol"
 	"cnmsql.co/operator/instance/role"
 )
@@ -26,7 +28,7 @@ func (m *manager) report() *protocol.Report {
 	m.sequence++
 	s, d := m.srv(), m.decision
 	r := &protocol.Report{
-		Instance: m.me(), PodUID: m.w.inst[m.n].uid, ClusterUID: "cluster", Sequence: m.sequence,
+		Instance: m.me(), PodUID: m.w.inst[m.n].uid, ClusterUID: "cluster", Boot: strconv.Itoa(m.p.boot), Sequence: m.sequence,
 		Role: protocol.Role{
 			Name: d.Role, Doing: d.Why, ResumeRefused: d.ResumeRefused, PromotionRefused: d.PromotionRefused,
 			PromotionRefusedAttempt: d.PromotionRefusedAttempt, Errant: d.Errant,
@@ -38,6 +40,9 @@ func (m *manager) report() *protocol.Report {
 	}
 	if m.cluster != nil {
 		r.Role.Generation = m.cluster.c.Status.CurrentPrimaryGeneration
+		if _, holding := m.keeper.state.RenewedAt(); holding {
+			r.Lease.Peers = lease.Tally(m.me(), m.cluster.c.Status.InstanceNames, nil, nil).Peers
+		}
 	}
 	switch {
 	case !s.p.alive && m.stopping:
@@ -47,7 +52,7 @@ func (m *manager) report() *protocol.Report {
 	case !s.ready:
 		r.Server.State = protocol.ServerStarting
 	default:
-		r.Server.State = protocol.ServerRunning
+		r.Server.State, r.Server.Since = protocol.ServerRunning, s.readySince
 		if !s.p.paused {
 			r.MySQL = s.facts()
 		}

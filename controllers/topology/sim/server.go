@@ -19,8 +19,9 @@ type server struct {
 	n int
 	p *proc
 
-	// ready tells that it accepts connections.
-	ready bool
+	// ready tells that it accepts connections, readySince from when on, by its machine's date.
+	ready      bool
+	readySince time.Time
 	// log is the binary log. The last waiting of it are not committed: they wait for acknowledgements.
 	log     []entry
 	waiting int
@@ -180,7 +181,7 @@ func (s *server) boot(ready func()) {
 	s.ioErrno = 0
 	s.acked = [MaxInstances]int{}
 	s.w.after(s.p, s.w.between(500*time.Millisecond, 2*time.Second), func() {
-		s.ready = true
+		s.ready, s.readySince = true, s.w.date(s.p)
 		s.w.say(name(s.n), "mysqld accepts connections, read-only")
 		ready()
 	})

@@ -48,6 +48,12 @@ var stories = []story{
 		},
 		seeds: 10,
 	},
+	{
+		name:   "no report outlives the manager that sent it",
+		config: Config{Instances: 3, SemiSync: 1},
+		faults: []Fault{{Kind: CrashMachine, A: 1, At: 8814 * time.Millisecond, For: 256 * time.Millisecond}, {Kind: LoseMachine, A: 0, At: 9052 * time.Millisecond}},
+		seeds:  100,
+	},
 }
 
 func TestStories(t *testing.T) {
