@@ -19,7 +19,7 @@ var stories = []story{
 		name:   "a primary that comes back is given the time to open, while a replica is lost",
 		config: Config{Instances: 3, SemiSync: 1},
 		faults: []Fault{{Kind: LoseMachine, A: 2, At: time.Second}, {Kind: PauseManager, A: 0, At: 3 * time.Second, For: 28 * time.Second}},
-		seeds:  10,
+		seeds:  40,
 	},
 	{
 		name:   "no label is given by a withdrawal that is not stored",
