@@ -17,6 +17,8 @@ type Mutant struct {
 	Name string
 	// Kinds are the faults that lead to it fastest; nil for all.
 	Kinds []FaultKind
+	// from is a schedule shortly before the first that finds it, where that takes many.
+	from uint64
 	// scene are the faults of every plan instead, on three instances.
 	scene []Fault
 	// change removes the guard.
@@ -42,17 +44,17 @@ func FindMutant(name string) (Mutant, bool) {
 
 // Mutants is all of them.
 var Mutants = []Mutant{
-	{Name: "held is compared, not executed", change: executedOnly, Kinds: []FaultKind{SlowApplier, SlowReceiver, KillServer}},
+	{Name: "held is compared, not executed", from: 650, change: executedOnly, Kinds: []FaultKind{SlowApplier, SlowReceiver, KillServer}},
 	{Name: "the lease is renewed in time and fenced before it expires", change: func(r *Rules) {
 		r.Vouch = false
 		r.Times.Renew, r.Times.Fence, r.Times.Kill = 30*time.Second, 30*time.Second, 33*time.Second
 	}},
 	{Name: "a holder that cannot renew makes its server read-only", change: func(r *Rules) { r.NoFence, r.Times.Kill = true, time.Hour }},
-	{Name: "a server that does not become read-only is killed", change: func(r *Rules) { r.Times.Kill = time.Hour }},
-	{Name: "the watchdog ends a server whose manager hangs", change: func(r *Rules) { r.NoWatchdog = true }, Kinds: []FaultKind{PauseManager, PauseMachine, CutOperator, CutInstances}},
+	{Name: "a server that does not become read-only is killed", from: 900, change: func(r *Rules) { r.Times.Kill = time.Hour }},
+	{Name: "the watchdog ends a server whose manager hangs", from: 600, change: func(r *Rules) { r.NoWatchdog = true }, Kinds: []FaultKind{PauseManager, PauseMachine, CutOperator, CutInstances}},
 	{Name: "a lease is waited for", change: func(r *Rules) { r.Impatient = true }},
 	{Name: "expiry is judged by the observer's clock", change: func(r *Rules) { r.TrustRenewTime = true }},
-	{Name: "who vouched does not take the lease", change: func(r *Rules) { r.ForgetPromises = true }, Kinds: []FaultKind{CutAPI, CutFromAPI, AskSwitchover}},
+	{Name: "who vouched does not take the lease", from: 1200, change: func(r *Rules) { r.ForgetPromises = true }, Kinds: []FaultKind{CutAPI, CutFromAPI, AskSwitchover}},
 	{Name: "the claim comes before the writes", change: openFirst},
 	{Name: "facts are read anew, and compared again under the lease", change: staleFacts, Kinds: []FaultKind{KillServer, SlowReceiver}},
 	{Name: "a transition is of the next generation, and a claim of the state that was read", change: anyGeneration},
@@ -61,8 +63,8 @@ var Mutants = []Mutant{
 	{Name: "a replica is compared with the primary before it is attached", change: attachBlindly, Kinds: []FaultKind{CutInstances, Isolate, CrashMachine, KillContainer, SlowReceiver}},
 	{Name: "clients' sessions end before semi-sync is switched off", change: func(r *Rules) { r.AnswerWaiters = true }, Kinds: []FaultKind{CutInstances, Isolate, AskSwitchover, PauseServer, CutAPI}},
 	{Name: "a primary waits for acknowledgements", change: noSemiSync, Kinds: []FaultKind{KillServer, SlowReceiver}},
-	{Name: "enough witnesses answer", change: noWitnesses, Kinds: []FaultKind{CrashMachine, PauseMachine, SlowReceiver, KillContainer, LoseMachine, CutOperator}},
-	{Name: "the relay log outlives a crash", change: func(r *Rules) { r.LoseRelayLog = true }, Kinds: []FaultKind{SlowApplier, KillServer, CrashMachine, KillContainer}},
+	{Name: "enough witnesses answer", from: 850, change: noWitnesses, Kinds: []FaultKind{CrashMachine, PauseMachine, SlowReceiver, KillContainer, LoseMachine, CutOperator}},
+	{Name: "the relay log outlives a crash", from: 1200, change: func(r *Rules) { r.LoseRelayLog = true }, Kinds: []FaultKind{SlowApplier, KillServer, CrashMachine, KillContainer}},
 	{Name: "a claim is of the state that was read", change: func(r *Rules) { r.ClaimBlindly = true }, scene: []Fault{
 		{Kind: SlowInstance, A: 1, At: time.Second, For: 40 * time.Second}, {Kind: KillServer, A: 0, At: 3 * time.Second},
 		{Kind: KillContainer, A: 1, At: 3200 * time.Millisecond},

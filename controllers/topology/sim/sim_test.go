@@ -71,14 +71,14 @@ func TestEveryMutantIsFound(t *testing.T) {
 		t.Run(m.Name, func(t *testing.T) {
 			sets := &Sets{}
 			for seed := range uint64(killWithin) {
-				p := m.Plan(seed)
+				p := m.Plan(m.from + seed)
 				r := Run(p, sets, nil)
 				if r.Violation == nil {
 					continue
 				}
 				p.Config.Rules = nil
 				if Run(p, sets, nil).Violation == nil {
-					t.Logf("found in schedule %d: %s", seed+1, r.Violation)
+					t.Logf("found in schedule %d: %s", m.from+seed+1, r.Violation)
 					return
 				}
 			}
