@@ -8,7 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	cmapi "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 
@@ -153,4 +156,30 @@ func read(t *testing.T, file string) []byte {
 		t.Fatal(err)
 	}
 	return raw
+}
+
+// kustomize changes the names of objects, and not those that a Certificate only mentions.
+func TestTheMetricsCertificateIsThatOfItsServiceAndIsTheOneThatIsMounted(t *testing.T) {
+	var overlay struct{ Namespace, NamePrefix string }
+	var certificate cmapi.Certificate
+	var issuer cmapi.Issuer
+	var service corev1.Service
+	var deployment appsv1.Deployment
+	for file, into := range map[string]any{
+		"default/kustomization.yaml": &overlay, "certmanager/metrics_certificate.yaml": &certificate, "certmanager/issuer.yaml": &issuer,
+		"manager/metrics_service.yaml": &service, "manager/operator.yaml": &deployment,
+	} {
+		if err := yaml.Unmarshal(read(t, file), into); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+	}
+	if want := overlay.NamePrefix + service.Name + "." + overlay.Namespace + ".svc"; !slices.Contains(certificate.Spec.DNSNames, want) {
+		t.Errorf("the certificate is for %v, and the Service is %s", certificate.Spec.DNSNames, want)
+	}
+	if want := overlay.NamePrefix + issuer.Name; certificate.Spec.IssuerRef.Name != want {
+		t.Errorf("issued by %s, which is %s", certificate.Spec.IssuerRef.Name, want)
+	}
+	if mounted := deployment.Spec.Template.Spec.Volumes[0].Secret.SecretName; mounted != certificate.Spec.SecretName {
+		t.Errorf("%s is mounted, and the certificate is in %s", mounted, certificate.Spec.SecretName)
+	}
 }

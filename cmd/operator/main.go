@@ -23,6 +23,7 @@ type config struct {
 	leaderElect             bool
 	leaderElectionNamespace string
 	metricsAddress          string
+	metricsCertDir          string
 	probeAddress            string
 	operatorImage           string
 	namespaces              []string
@@ -60,6 +61,7 @@ func parse(args []string, getenv func(string) string) (config, error) {
 	f.BoolVar(&c.leaderElect, "leader-elect", true, "let only one of several operators work")
 	f.StringVar(&c.leaderElectionNamespace, "leader-election-namespace", getenv("POD_NAMESPACE"), "`namespace` of the Lease for that ($POD_NAMESPACE)")
 	f.StringVar(&c.metricsAddress, "metrics-bind-address", ":8080", "`address` for metrics; 0 for none")
+	f.StringVar(&c.metricsCertDir, "metrics-cert-dir", "", "`directory` with tls.crt and tls.key, which may change, to serve metrics over HTTPS; empty for HTTP")
 	f.StringVar(&c.probeAddress, "health-probe-bind-address", ":8081", "`address` for /healthz and /readyz; 0 for none")
 	f.StringVar(&c.operatorImage, "operator-image", getenv("OPERATOR_IMAGE"), "`image` with the instance manager, for the init container of every Pod ($OPERATOR_IMAGE)")
 	f.StringVar(&namespaces, "watch-namespace", getenv("WATCH_NAMESPACE"), "`namespaces` to work in, separated by commas; empty for all ($WATCH_NAMESPACE)")

@@ -67,7 +67,7 @@ func newManager(c config) (manager.Manager, error) {
 	mgr, err := ctrl.NewManager(kubernetes, ctrl.Options{
 		Scheme:                  scheme,
 		Cache:                   cache,
-		Metrics:                 server.Options{BindAddress: c.metricsAddress},
+		Metrics:                 server.Options{BindAddress: c.metricsAddress, SecureServing: c.metricsCertDir != "", CertDir: c.metricsCertDir},
 		HealthProbeBindAddress:  c.probeAddress,
 		LeaderElection:          c.leaderElect,
 		LeaderElectionID:        leaderElectionID,
