@@ -57,6 +57,12 @@ func TestAnAcceptedLossIsRefusedWithTheReasonAndTheAnnotationRemoved(t *testing.
 			w.i(2).Report.MySQL.Replication.SQLErrno = 1062
 			return w
 		}(), "error 1062"},
+		{"the primary may not have asked it", func() *world {
+			w := torn().accepting("c1-2", "3:1")
+			w.Cluster.Status.PrimaryKnows = []string{"c1-1", "c1-3"}
+			w.Lease.Holder, w.Lease.Unchanged = "c1-1/lost", api.PrimaryLeaseTTL
+			return w
+		}(), "was made after the primary was last heard"},
 		{"the primary is well", sound().accepting("c1-2", ""), "the primary is writable"},
 		{"its numbers would be given out again", deadPrimary().held(3, "1:1-100, 2:1-3, 3:1", "").accepting("c1-2", "2:1-3, 3:1"), "a second time; name c1-3"},
 	} {

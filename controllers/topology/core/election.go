@@ -188,7 +188,7 @@ func (p *pass) consider(i *Instance, known gtid.Set) candidate {
 	case i.Pod == nil || i.going():
 		c.unfit = "has a Pod that is being stopped"
 	case p.unknown(i.Name):
-		c.unfit = "was made after the primary was last heard, which may go on by the word of the instances it knows until it gives its lease back"
+		c.unfit = notAsked
 	default:
 		c.unfit = p.tooFarBehind(c.missing)
 		c.behind = c.unfit != ""

@@ -226,6 +226,21 @@ func TestPrimaryThatHangsAndKeepsItsLeaseIsFenced(t *testing.T) {
 	if !is(d) || d.Status.PrimaryTransition != nil {
 		t.Errorf("rule %q, actions %q, transition %+v", d.Rule, actions(d), d.Status.PrimaryTransition)
 	}
+	accepted := hung(api.PrimaryLeaseTTL).accepting("c1-2", "")
+	moved := hung(api.PrimaryLeaseTTL)
+	moved.transition(api.TransitionSwitchover, "c1-2")
+	target := sound().crash(1)
+	target.transition(api.TransitionFailover, "c1-2")
+	target.Cluster.Status.PrimaryTransition.StartedAt = metav1.NewMicroTime(now.Add(-api.PrimaryLeaseTTL))
+	target.i(2).Report.MySQL = nil
+	target.Lease.Holder = api.LeaseHolder("c1-2", target.i(2).Pod.UID)
+	for name, w := range map[string]*world{"c1-1 with a loss accepted": accepted, "c1-1 during a switchover": moved, "c1-2, which is to replace it": target} {
+		d := Decide(w.Snapshot)
+		fenced := slices.ContainsFunc(d.Actions, func(a Action) bool { return a.Kind == DeletePod && a.Instance == name[:4] && a.PodUID != "" })
+		if !fenced || d.Status.PrimaryTransition != nil && d.Status.PrimaryTransition.Attempt == w.NewAttempt {
+			t.Errorf("%s hangs and keeps the lease: rule %q, actions %q", name, d.Rule, actions(d))
+		}
+	}
 	refused := hung(api.PrimaryLeaseTTL)
 	refused.i(1).Report.Role.ResumeRefused = "it lost transactions"
 	other := hung(api.PrimaryLeaseTTL)

@@ -148,6 +148,9 @@ func (p *pass) recordKnown() {
 	p.st.PrimaryKnows = slices.DeleteFunc(slices.Clone(p.st.InstanceNames), func(name string) bool { return !known(name) })
 }
 
+// notAsked is why an instance that the primary does not know is not promoted.
+const notAsked = "was made after the primary was last heard, which may go on by the word of the instances it knows until it gives its lease back"
+
 // unknown tells that an instance was made after the primary last read the Cluster, as far as is known. A lease that was
 // given back binds nobody any more.
 func (p *pass) unknown(name string) bool {

@@ -30,6 +30,7 @@ func (p *pass) lossAccepted() bool {
 		p.failingSinceNow()
 		p.outcome(api.PhaseFailingOver, api.ReasonLeaseHeld, "%s is to be promoted with an accepted loss; waiting until the lease of %s is released or expired", to, p.s.Lease.Holder)
 		p.recheck(p.s.Lease.Remaining())
+		p.fencePrimary(v.why)
 		return true
 	case !p.s.Fresh:
 		p.d.Refresh = true
@@ -71,6 +72,8 @@ func (p *pass) acceptable(to string, accepted gtid.Set) string {
 		return to + " has no Pod that stays"
 	case !i.running() || !i.joined():
 		return to + " does not answer"
+	case p.unknown(to):
+		return to + " " + notAsked
 	case i.Report.MySQL.Replication != nil && i.Report.MySQL.Replication.SQLErrno != 0:
 		return fmt.Sprintf("%s has an applier that stopped with error %d: %s", to, i.Report.MySQL.Replication.SQLErrno, i.Report.MySQL.Replication.SQLError)
 	}

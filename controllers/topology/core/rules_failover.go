@@ -121,7 +121,9 @@ func (p *pass) failoverRunning() bool {
 	}
 	p.outcome(api.PhaseFailingOver, api.ReasonFailingOver, "%s is being promoted in place of %s", t.To, or(t.From, "a primary that is not known"))
 	why := p.targetLost(t)
-	if i := p.s.instance(t.To); why == "" && i.Report != nil && !i.running() && p.s.Now.Sub(t.StartedAt.Time) >= api.PrimaryLeaseTTL {
+	i := p.s.instance(t.To)
+	hangs := why == "" && i.Report != nil && !i.running() && p.s.Now.Sub(t.StartedAt.Time) >= api.PrimaryLeaseTTL
+	if hangs {
 		// A switchover has its deadline for this.
 		why = "its server does not answer its manager"
 	}
@@ -130,6 +132,10 @@ func (p *pass) failoverRunning() bool {
 		return true
 	}
 	if !p.s.Lease.Free() {
+		if hangs {
+			// Its manager goes on renewing.
+			p.fenceTarget(t, why)
+		}
 		p.outcome(api.PhaseFailingOver, api.ReasonLeaseHeld, "%s cannot take the role (%s); waiting until the lease of %s is released or expired", t.To, why, p.s.Lease.Holder)
 		p.recheck(p.s.Lease.Remaining())
 		return true

@@ -114,6 +114,7 @@ func (p *pass) replaceSwitchover(t *api.PrimaryTransition, why string) {
 	if !p.s.Lease.Free() && !p.s.Lease.HeldBy(t.To) {
 		p.outcome(api.PhaseFailingOver, api.ReasonLeaseHeld, "%s failed during the switchover (%s); waiting until its lease is released or expired", t.From, why)
 		p.recheck(p.s.Lease.Remaining())
+		p.fencePrimary(why)
 		return
 	}
 	p.failOver(fmt.Sprintf("%s failed during a switchover: %s", t.From, why))
