@@ -3,8 +3,6 @@ package agent
 import (
 	"context"
 	"fmt"
-	"slices"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,7 +24,7 @@ func (l *Loop) claim(ctx context.Context, m *moment, d role.Decision) error {
 		if cluster, err = l.o.Watcher.Live(ctx); err != nil {
 			return fmt.Errorf("claiming the role: %w", err)
 		}
-		if why := l.claimable(m.intent, cluster, d); why != "" {
+		if why := role.Claimable(l.o.Name, m.intent, intentOf(cluster, l.o.Name), d, l.o.Keeper.Remaining()); why != "" {
 			return fmt.Errorf("%w: %s", errStale, why)
 		}
 		if err = l.writeClaim(ctx, cluster.DeepCopy(), m, d); !apierrors.IsConflict(err) {
@@ -59,23 +57,4 @@ func (l *Loop) writeClaim(ctx context.Context, cluster *api.Cluster, m *moment, 
 		l.o.Watcher.accept(stored, asked)
 	}
 	return err
-}
-
-// claimable says why the Cluster, as it is now, is not the one that the claim was decided for.
-func (l *Loop) claimable(decided role.Intent, now *api.Cluster, d role.Decision) string {
-	s, t := &now.Status, now.Status.PrimaryTransition
-	lease := l.o.Keeper.Facts()
-	switch {
-	case t == nil || t.Attempt != d.Step.Attempt || t.To != l.o.Name:
-		return "the transition is not the same any more"
-	case s.CurrentPrimary != decided.CurrentPrimary || s.CurrentPrimaryGeneration != decided.Generation:
-		return "the primary has changed"
-	case slices.Contains(s.DivergedInstances, l.o.Name):
-		return "this instance is marked as diverged"
-	case t.Generation != s.CurrentPrimaryGeneration+1:
-		return "the transition is not for the next generation"
-	case !lease.Mine || !lease.InForce || l.o.Keeper.Remaining() < time.Second:
-		return "the primary lease is not in force"
-	}
-	return ""
 }

@@ -125,27 +125,13 @@ func (l *Loop) remember(m *moment, d role.Decision) {
 			l.retryAt = now + retryBroken
 		}
 	case role.ReleaseLease:
-		switch {
-		case d.PromotionRefused != "":
-			l.refusal, l.refusedAt = &role.Refusal{Attempt: d.PromotionRefusedAttempt, Why: d.PromotionRefused}, now
-		case d.ResumeRefused != "":
-			l.refusal, l.refusedAt = &role.Refusal{Generation: m.intent.Generation, Why: d.ResumeRefused}, now
+		if r := d.Refused(m.intent.Generation); r != nil {
+			l.refusal, l.refusedAt = r, now
 		}
 	default:
 	}
-	if !keepsAnswers(d.Step.Kind) {
+	if !d.Step.Kind.KeepsAnswers() {
 		l.peers = nil
-	}
-}
-
-// keepsAnswers tells of the steps on the way from the lease to open writes: nobody can write meanwhile, so
-// what the others held stays what they hold.
-func keepsAnswers(k role.StepKind) bool {
-	switch k {
-	case role.StopReceiver, role.Claim, role.SourceSemiSync, role.RecordReassert:
-		return true
-	default:
-		return false
 	}
 }
 

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"slices"
 	"time"
 
 	"cnmsql.co/operator/instance/role"
@@ -247,14 +246,7 @@ func (m *manager) claim(mo *moment, d role.Decision, try int) {
 }
 
 func (m *manager) claimable(decided role.Intent, now *stored, d role.Decision) bool {
-	if m.w.rules.ClaimBlindly {
-		return true
-	}
-	s, t := &now.c.Status, now.c.Status.PrimaryTransition
-	return t != nil && t.Attempt == d.Step.Attempt && t.To == m.me() &&
-		s.CurrentPrimary == decided.CurrentPrimary && s.CurrentPrimaryGeneration == decided.Generation &&
-		!slices.Contains(s.DivergedInstances, m.me()) && t.Generation == s.CurrentPrimaryGeneration+1 &&
-		m.keeper.state.Mine() && m.keeper.state.Remaining(m.now()) >= time.Second
+	return m.w.rules.ClaimBlindly || role.Claimable(m.me(), decided, m.intentOf(now), d, m.keeper.state.Remaining(m.now())) == ""
 }
 
 // remember keeps what the next decisions need to know of this one.
@@ -266,18 +258,13 @@ func (m *manager) remember(mo *moment, d role.Decision) {
 			m.retryAt = now + retryBroken
 		}
 	case role.ReleaseLease:
-		switch {
-		case d.PromotionRefused != "":
-			m.refusal, m.refusedAt = &role.Refusal{Attempt: d.PromotionRefusedAttempt, Why: d.PromotionRefused}, now
-		case d.ResumeRefused != "":
-			m.refusal, m.refusedAt = &role.Refusal{Generation: mo.intent.Generation, Why: d.ResumeRefused}, now
+		if r := d.Refused(mo.intent.Generation); r != nil {
+			m.refusal, m.refusedAt = r, now
 		}
 	default:
 	}
 	m.rememberOpening(d.Step.Kind)
-	switch d.Step.Kind {
-	case role.StopReceiver, role.Claim, role.SourceSemiSync, role.RecordReassert:
-	default:
+	if !d.Step.Kind.KeepsAnswers() {
 		m.peers = nil
 	}
 }
