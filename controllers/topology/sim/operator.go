@@ -145,6 +145,10 @@ func (o *operator) dial(i int) {
 		if ok && o.pods[i] != nil && r.PodUID == o.pods[i].uid {
 			s.open = true
 			s.report, s.arrived = r, o.now()
+			if !o.hears(i) {
+				// The answer outlived its sender.
+				o.streamLost(i)
+			}
 		} else if o.pods[i] != nil {
 			w.later(o.p, time.Second, func() {
 				if s.stream == stream {

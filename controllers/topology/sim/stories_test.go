@@ -54,6 +54,12 @@ var stories = []story{
 		faults: []Fault{{Kind: CrashMachine, A: 1, At: 8814 * time.Millisecond, For: 256 * time.Millisecond}, {Kind: LoseMachine, A: 0, At: 9052 * time.Millisecond}},
 		seeds:  100,
 	},
+	{
+		name:   "no report outlives the machine that sent it to an operator that has just started",
+		config: Config{Instances: 3, SemiSync: 1},
+		faults: []Fault{{Kind: KillOperator, At: 3852 * time.Millisecond, For: 464 * time.Millisecond}, {Kind: LoseMachine, A: 0, At: 4430 * time.Millisecond}},
+		seeds:  60,
+	},
 }
 
 func TestStories(t *testing.T) {
