@@ -9,14 +9,14 @@ import (
 func commands() []command {
 	return []command{
 		{"build", "[--refresh-mysql] [--prune]", "build what the lab runs, into the cache", 0, 2, buildCommand},
-		{"up", "[--nodes N] [--without-cert-manager]", "bring the cluster up", 0, -1, up},
+		{"up", "[--nodes N] [--without-cert-manager] [--volumes MIB] [--restart-delay TIME]", "bring the cluster up", 0, -1, up},
 		{"down", "[--logs DIR]", "end it and leave nothing behind, also after a crash", 0, 2, down},
 		{"status", "", "say what runs", 0, 0, status},
 		{"kubeconfig", "", "print the path of a kubeconfig for any client on this machine", 0, 0, kubeconfig},
 		{"kubectl", "ARGS...", "kubectl on the cluster", 0, -1, kubectl},
 		{"exec", "cp|nX CMD...", "run a command in the namespaces of the control plane or of a node", 2, -1, execIn},
-		{"cut", "nX", "unplug a node's network", 1, 1, nodeCommand("cut")},
-		{"heal", "nX", "plug it in again", 1, 1, nodeCommand("heal")},
+		{"cut", "nX [--from api|peers]", "unplug a node's network, or keep it from the apiserver or from the other nodes alone", 1, 3, cut},
+		{"heal", "nX", "undo all cuts of a node", 1, 1, nodeCommand("heal")},
 		{"kill", "nX", "end a node as a power cut does", 1, 1, nodeCommand("kill")},
 		{"start", "nX", "start a killed node", 1, 1, nodeCommand("start")},
 		{"forward", "LISTEN TARGET", "lead a port of this machine to HOST:PORT in the lab, until interrupted", 2, 2, forward},

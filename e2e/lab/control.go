@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -85,6 +86,20 @@ func nodeCommand(verb string) func(context.Context, lab, []string) error {
 	}
 }
 
+// cut is nodeCommand with the side to cut off.
+func cut(ctx context.Context, l lab, args []string) error {
+	fs := flags("cut")
+	from := fs.String("from", "", "api or peers; without it, everything")
+	if err := fs.Parse(args[1:]); err != nil {
+		return err
+	}
+	if fs.NArg() > 0 {
+		return fmt.Errorf("%w: lab cut nX [--from api|peers]", errUsage)
+	}
+	_, err := l.control(ctx, http.MethodPost, "/cut?name="+url.QueryEscape(args[0])+"&from="+url.QueryEscape(*from))
+	return err
+}
+
 func status(ctx context.Context, l lab, _ []string) error {
 	pid, err := l.rootPID()
 	if err != nil {
@@ -119,6 +134,8 @@ func describeNode(n inside.NodeStatus) string {
 		return "not running; lab start " + n.Name + " starts it"
 	case n.Cut:
 		return "running, cut off; lab heal " + n.Name + " plugs it in"
+	case len(n.CutFrom) > 0:
+		return fmt.Sprintf("running, cut off from %v; lab heal %s undoes that", n.CutFrom, n.Name)
 	}
 	return "running"
 }

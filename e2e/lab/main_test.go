@@ -23,6 +23,7 @@ func TestUpTakesItsFlags(t *testing.T) {
 		{"", upOptions{nodes: 1, certManager: true}},
 		{"--nodes 3", upOptions{nodes: 3, certManager: true}},
 		{"-nodes=9 -without-cert-manager", upOptions{nodes: 9}},
+		{"--volumes 1024 --restart-delay 10s", upOptions{nodes: 1, certManager: true, volumes: 1024, restartDelay: 10 * time.Second}},
 	} {
 		if got, err := parseUp(strings.Fields(tt.args)); err != nil || got != tt.want {
 			t.Errorf("%q: %+v, %v", tt.args, got, err)
@@ -31,7 +32,7 @@ func TestUpTakesItsFlags(t *testing.T) {
 }
 
 func TestUpRefusesWhatItCannotDo(t *testing.T) {
-	for _, args := range []string{"3", "--nodes 0", "--nodes 10", "--nodes 2 x"} {
+	for _, args := range []string{"3", "--nodes 0", "--nodes 10", "--nodes 2 x", "--volumes -1", "--restart-delay 1ms", "--restart-delay 10m"} {
 		if o, err := parseUp(strings.Fields(args)); !errors.Is(err, errUsage) {
 			t.Errorf("%q: %+v, %v", args, o, err)
 		}
@@ -71,7 +72,7 @@ func TestImageArgumentsThatMakeNoSenseAreRefused(t *testing.T) {
 }
 
 func TestUnknownCommandsAndWrongArgumentsAreUsageErrors(t *testing.T) {
-	for _, args := range [][]string{{"explode"}, {"cut"}, {"cut", "n1", "n2"}, {"forward", "x"}, {"status", "x"}, {"help", "explode"}} {
+	for _, args := range [][]string{{"explode"}, {"cut"}, {"cut", "n1", "n2", "n3", "n4"}, {"heal", "n1", "n2"}, {"forward", "x"}, {"status", "x"}, {"help", "explode"}} {
 		if err := dispatch(t.Context(), args); !errors.Is(err, errUsage) {
 			t.Errorf("%q: %v", args, err)
 		}

@@ -26,14 +26,23 @@ import (
 type upOptions struct {
 	nodes       int
 	certManager bool
+	// volumes is how large a node's file system for volumes is, 0 if it is a directory of this machine's disk.
+	volumes int64
+	// restartDelay is the longest time between two starts of a container; 0 is Kubernetes' own.
+	restartDelay time.Duration
 }
 
 func parseUp(args []string) (upOptions, error) {
 	fs := flags("up")
 	nodes := fs.Int("nodes", 1, fmt.Sprintf("number of nodes, 1 to %d", config.MaxNodes))
 	without := fs.Bool("without-cert-manager", false, "leave cert-manager out")
+	volumes := fs.Int64("volumes", 0, "`MiB` that the volumes of a node have room for together; 0 is as much as this machine has")
+	delay := fs.Duration("restart-delay", 0, "the longest `time` before a container that keeps ending is started again, from 1s to 300s; 0 is Kubernetes' own")
 	if err := fs.Parse(args); err != nil {
 		return upOptions{}, err
+	}
+	if *volumes < 0 || *delay < 0 || *delay > 300*time.Second || (*delay > 0 && *delay < time.Second) {
+		return upOptions{}, fmt.Errorf("%w: --volumes is 0 or more, --restart-delay 0 or 1s to 300s", errUsage)
 	}
 	if fs.NArg() > 0 {
 		return upOptions{}, fmt.Errorf("%w: lab up takes flags only, not %q", errUsage, fs.Arg(0))
@@ -41,7 +50,7 @@ func parseUp(args []string) (upOptions, error) {
 	if *nodes < 1 || *nodes > config.MaxNodes {
 		return upOptions{}, fmt.Errorf("%w: --nodes is 1 to %d", errUsage, config.MaxNodes)
 	}
-	return upOptions{nodes: *nodes, certManager: !*without}, nil
+	return upOptions{nodes: *nodes, certManager: !*without, volumes: *volumes, restartDelay: *delay}, nil
 }
 
 func up(ctx context.Context, l lab, args []string) error {
@@ -62,7 +71,7 @@ func up(ctx context.Context, l lab, args []string) error {
 		return err
 	}
 	defer ln.Close()
-	if err := l.prepare(o.nodes, built, ln.Addr()); err != nil {
+	if err := l.prepare(o, built, ln.Addr()); err != nil {
 		return fmt.Errorf("prepare the lab: %w", err)
 	}
 	say("keys and configuration written")
@@ -93,7 +102,7 @@ func (l lab) makeRoom(say func(string, ...any)) error {
 }
 
 // prepare writes everything that the lab's processes read.
-func (l lab) prepare(nodes int, built build.Result, outside net.Addr) error {
+func (l lab) prepare(o upOptions, built build.Result, outside net.Addr) error {
 	if err := os.MkdirAll(string(l.dir), 0o700); err != nil {
 		return err
 	}
@@ -105,12 +114,12 @@ func (l lab) prepare(nodes int, built build.Result, outside net.Addr) error {
 			return err
 		}
 	}
-	files, err := pki.Files(time.Now(), nodes, outside.String())
+	files, err := pki.Files(time.Now(), o.nodes, outside.String())
 	if err != nil {
 		return err
 	}
-	for n := config.Node(1); int(n) <= nodes; n++ {
-		fs, err := config.Files(config.Places{State: string(l.dir), Bin: l.dir.BinLink()}, n)
+	for n := config.Node(1); int(n) <= o.nodes; n++ {
+		fs, err := config.Files(config.Places{State: string(l.dir), Bin: l.dir.BinLink(), RestartDelay: o.restartDelay}, n)
 		if err != nil {
 			return err
 		}
@@ -124,6 +133,26 @@ func (l lab) prepare(nodes int, built build.Result, outside net.Addr) error {
 	for name, b := range files {
 		if err := state.Write(l.dir.Path(name), b, 0o600); err != nil {
 			return err
+		}
+	}
+	return l.limitVolumes(o)
+}
+
+// limitVolumes makes a file system for each node's volumes.
+func (l lab) limitVolumes(o upOptions) error {
+	if o.volumes == 0 {
+		return nil
+	}
+	for n := config.Node(1); int(n) <= o.nodes; n++ {
+		image := l.dir.Path(n.Name(), inside.VolumesImage)
+		if err := os.WriteFile(image, nil, 0o600); err != nil {
+			return err
+		}
+		if err := os.Truncate(image, o.volumes<<20); err != nil {
+			return err
+		}
+		if out, err := exec.Command("mkfs.ext4", "-q", "-m", "0", image).CombinedOutput(); err != nil { //nolint:noctx // short
+			return fmt.Errorf("make a file system for the volumes of %s: %w: %s", n.Name(), err, out)
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestNodeNamesAreReadBack(t *testing.T) {
@@ -54,6 +55,38 @@ func TestFilesNameTheNodeTheyAreFor(t *testing.T) {
 	}
 	if !json.Valid(fs["10-lab.conflist"]) {
 		t.Error("the network configuration is not JSON")
+	}
+}
+
+func TestTheKubeletWaitsAsLongAsAskedOrAsKubernetesDoes(t *testing.T) {
+	for delay, want := range map[time.Duration]string{0: "5m0s", 10 * time.Second: "10s"} {
+		fs, err := Files(Places{State: "/s", Bin: "/b", RestartDelay: delay}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(fs["kubelet.yaml"]), "{maxContainerRestartPeriod: "+want+"}\n") {
+			t.Errorf("%v: no %s in\n%s", delay, want, fs["kubelet.yaml"])
+		}
+	}
+}
+
+func TestACutDropsBothDirectionsAndLeavesTheRest(t *testing.T) {
+	for from, want := range map[Side][]string{
+		FromAPI:   {"iifname eth0 ip saddr 172.30.0.1 tcp sport 6443 drop", "oifname eth0 ip daddr 172.30.0.1 tcp dport 6443 drop"},
+		FromPeers: {"iifname eth0 ip saddr { 10.244.0.0/16, 172.30.0.0/24 } ip saddr != 172.30.0.1 drop", "oifname eth0 ip daddr { 10.244.0.0/16, 172.30.0.0/24 } ip daddr != 172.30.0.1 drop"},
+	} {
+		rules, err := CutRules(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range want {
+			if !strings.Contains(rules, w) {
+				t.Errorf("%s: no %q in %s", from, w, rules)
+			}
+		}
+	}
+	if rules, err := CutRules("moon"); err == nil {
+		t.Errorf("the moon is cut off by %s", rules)
 	}
 }
 

@@ -1,10 +1,12 @@
 package config
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 )
 
 //go:embed files
@@ -17,7 +19,12 @@ type Places struct {
 	State string
 	// Bin holds the programs.
 	Bin string
+	// RestartDelay is the longest that a kubelet waits before it starts a container that keeps ending. Zero
+	// is Kubernetes' own 5 minutes.
+	RestartDelay time.Duration
 }
+
+const kubernetesRestartDelay = 5 * time.Minute
 
 // Files are the configuration files of a node by the name that they have in
 // the node's directory.
@@ -33,6 +40,8 @@ func Files(p Places, n Node) (map[string][]byte, error) {
 		"DNSIP":      DNSIP,
 		"DNSDOMAIN":  ClusterDomain,
 		"PAUSEIMAGE": "lab.local/pause:1",
+
+		"RESTARTDELAY": cmp.Or(p.RestartDelay, kubernetesRestartDelay).String(),
 	}
 	out := map[string][]byte{}
 	for _, name := range []string{"containerd.toml", "10-lab.conflist", "kubelet.yaml", "proxy.yaml", "resolv.conf"} {

@@ -27,7 +27,9 @@ type Status struct {
 type NodeStatus struct {
 	Name string
 	PID  int
-	Cut  bool
+	// Cut tells that the cable is unplugged, CutFrom what else the node cannot reach.
+	Cut     bool
+	CutFrom []config.Side `json:",omitempty"`
 }
 
 // UnitStatus is the state of a program of the control plane. Restarts counts
@@ -45,8 +47,10 @@ func (c *root) handler() http.Handler {
 	m.HandleFunc("GET /dial", c.dial)
 	m.HandleFunc("GET /status", c.status)
 	m.HandleFunc("GET /hold", func(_ http.ResponseWriter, q *http.Request) { <-q.Context().Done() })
-	m.HandleFunc("POST /cut", c.onNode(func(n *machine) error { return c.setLink(n, true) }))
-	m.HandleFunc("POST /heal", c.onNode(func(n *machine) error { return c.setLink(n, false) }))
+	m.HandleFunc("POST /cut", func(w http.ResponseWriter, q *http.Request) {
+		c.onNode(func(n *machine) error { return c.cut(n, config.Side(q.URL.Query().Get("from"))) })(w, q)
+	})
+	m.HandleFunc("POST /heal", c.onNode(c.heal))
 	m.HandleFunc("POST /kill", c.onNode(c.kill))
 	m.HandleFunc("POST /start", c.onNode(c.startNode))
 	return m
@@ -67,28 +71,6 @@ func (c *root) onNode(act func(*machine) error) http.HandlerFunc {
 			http.Error(w, err.Error(), http.StatusConflict)
 		}
 	}
-}
-
-// setLink takes the root's end of the node's cable down or up.
-func (c *root) setLink(m *machine, cut bool) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if m.pid == 0 {
-		return fmt.Errorf("%s is not running", m.node.Name())
-	}
-	to := "up"
-	if cut {
-		to = "down"
-	}
-	if err := c.reaper.Run("ip", "link", "set", m.node.Veth(), to); err != nil {
-		return err
-	}
-	m.cut = cut
-	if cut {
-		return nil
-	}
-	// The kernel drops a route when its link goes down.
-	return c.reaper.Run("ip", "route", "replace", m.node.PodCIDR(), "via", m.node.IP())
 }
 
 // kill ends a node as a power cut would, and returns when it is gone.
@@ -113,7 +95,7 @@ func (c *root) status(w http.ResponseWriter, _ *http.Request) {
 	var s Status
 	c.mu.Lock()
 	for _, m := range c.nodes {
-		s.Nodes = append(s.Nodes, NodeStatus{Name: m.node.Name(), PID: m.pid, Cut: m.cut})
+		s.Nodes = append(s.Nodes, NodeStatus{Name: m.node.Name(), PID: m.pid, Cut: m.cut, CutFrom: m.cutFrom})
 	}
 	for _, u := range c.units {
 		pid, starts := u.Status()

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -70,6 +71,7 @@ func TestControlRefusesNodesThatDoNotExistOrDoNotRun(t *testing.T) {
 		"/cut?name=../etc": {http.StatusNotFound, "is no node"},
 		"/kill?name=n1":    {http.StatusConflict, "n1 is not running"},
 		"/heal?name=n1":    {http.StatusConflict, "n1 is not running"},
+		"/cut?name=n1":     {http.StatusConflict, "n1 is not running"},
 		"/explode?name=n1": {http.StatusNotFound, ""},
 	} {
 		w := ask(c, http.MethodPost, target)
@@ -82,6 +84,13 @@ func TestControlRefusesNodesThatDoNotExistOrDoNotRun(t *testing.T) {
 	}
 }
 
+func TestANodeIsCutOffFromKnownSidesOnly(t *testing.T) {
+	c := &root{nodes: []*machine{{node: 1, pid: 77}}}
+	if w := ask(c, http.MethodPost, "/cut?name=n1&from=moon"); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "api or peers") {
+		t.Errorf("%d %q", w.Code, w.Body)
+	}
+}
+
 func TestARunningNodeIsNotStartedTwice(t *testing.T) {
 	c := &root{nodes: []*machine{{node: 1, pid: 77}}}
 	if w := ask(c, http.MethodPost, "/start?name=n1"); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "is running") {
@@ -90,13 +99,13 @@ func TestARunningNodeIsNotStartedTwice(t *testing.T) {
 }
 
 func TestStatusNamesEveryNode(t *testing.T) {
-	c := &root{nodes: []*machine{{node: 1, pid: 7}, {node: 2, pid: 8, cut: true}, {node: 3}}}
+	c := &root{nodes: []*machine{{node: 1, pid: 7}, {node: 2, pid: 8, cut: true, cutFrom: []config.Side{config.FromAPI}}, {node: 3}}}
 	var s Status
 	if err := json.Unmarshal(ask(c, http.MethodGet, "/status").Body.Bytes(), &s); err != nil {
 		t.Fatal(err)
 	}
-	want := []NodeStatus{{"n1", 7, false}, {"n2", 8, true}, {"n3", 0, false}}
-	if !slices.Equal(s.Nodes, want) {
+	want := []NodeStatus{{"n1", 7, false, nil}, {"n2", 8, true, []config.Side{config.FromAPI}}, {"n3", 0, false, nil}}
+	if !reflect.DeepEqual(s.Nodes, want) {
 		t.Errorf("got %v, want %v", s.Nodes, want)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"syscall"
 )
@@ -43,12 +44,29 @@ func nodeMounts(dir string) error {
 		}
 		ms = append(ms, mount{source: src, target: kept, flags: syscall.MS_BIND})
 	}
+	if err := mountVolumes(dir); err != nil {
+		return err
+	}
 	// Volumes mounted by the kubelet must show up in containers.
 	ms = append(ms, mount{target: "/", flags: syscall.MS_REC | syscall.MS_SHARED})
 	if err := mountAll(ms...); err != nil {
 		return err
 	}
 	return errors.Join(os.MkdirAll("/var/log/containers", 0o755), os.MkdirAll("/run/netns", 0o755))
+}
+
+// mountVolumes puts the file system of limited size, if there is one, where the volumes will be. It is gone with
+// the node's mount namespace; the file stays.
+func mountVolumes(dir string) error {
+	image, at := filepath.Join(dir, VolumesImage), filepath.Join(dir, "local-path")
+	if _, err := os.Stat(image); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if out, err := exec.Command("mount", "-o", "loop,nosuid,nodev", image, at).CombinedOutput(); err != nil { //nolint:noctx // nothing runs yet that could end it
+		return fmt.Errorf("mount the file system for volumes: %w: %s", err, out)
+	}
+	// Like local-path's own directory: every pod's user makes its files in here.
+	return os.Chmod(at, 0o755)
 }
 
 func mountAll(ms ...mount) error {

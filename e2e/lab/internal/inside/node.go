@@ -25,6 +25,10 @@ const ImagesDone = "images.done"
 // become ready; they are imported while it works.
 const lateImages = "3-"
 
+// VolumesImage is the file in a node's directory with the file system for its volumes, if that is to be of a
+// limited size.
+const VolumesImage = "volumes.ext4"
+
 // Node runs a node's first process. It returns only with an error.
 func Node(dir state.Dir, name, total string) error {
 	n, err := config.ParseNode(name)

@@ -40,6 +40,8 @@ type machine struct {
 	node config.Node
 	pid  int // in the root's PID namespace; 0 when it does not run
 	cut  bool
+	// cutFrom is what its packet filter keeps it from.
+	cutFrom []config.Side
 }
 
 // Root runs the root process. It returns only with an error.
@@ -146,7 +148,7 @@ func (c *root) startNode(m *machine) error {
 	if err != nil {
 		return err
 	}
-	m.pid, m.cut = pid, false
+	m.pid, m.cut, m.cutFrom = pid, false, nil
 	go func() {
 		ws := <-ended
 		log.Printf("node %s: %s", m.node.Name(), proc.Describe(ws))
