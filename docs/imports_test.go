@@ -27,7 +27,7 @@ type goPackage struct {
 // import for its types; see forbiddenInPure.
 var pure = []string{
 	"api/v1alpha1", "instance/gtid", "instance/flavor", "instance/mycnf", "instance/protocol", "instance/role", "instance/lease",
-	"controllers/topology/core", "controllers/objects", "webhooks/validate", "plugin/view",
+	"controllers/topology/core", "controllers/topology/facts", "controllers/objects", "webhooks/validate", "plugin/view",
 }
 
 // forbiddenInPure are packages through which time, chance or the world outside would come in.

@@ -46,18 +46,18 @@ func (r *Reconciler) clustersOn(ctx context.Context, node client.Object) []recon
 	return all
 }
 
-// isCordoned tells that no Pod may be placed any more on a Pod's node.
-func (r *Reconciler) isCordoned(ctx context.Context, pod *corev1.Pod) (bool, error) {
-	if r.Nodes == nil || pod.Spec.NodeName == "" {
+// isCordoned tells that no Pod may be placed any more on a node.
+func (r *Reconciler) isCordoned(ctx context.Context, name string) (bool, error) {
+	if r.Nodes == nil {
 		return false, nil
 	}
 	node := &corev1.Node{}
-	err := r.Nodes.Get(ctx, client.ObjectKey{Name: pod.Spec.NodeName}, node)
+	err := r.Nodes.Get(ctx, client.ObjectKey{Name: name}, node)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("reading node %s: %w", pod.Spec.NodeName, err)
+		return false, fmt.Errorf("reading node %s: %w", name, err)
 	}
 	return node.Spec.Unschedulable, nil
 }

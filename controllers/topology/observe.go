@@ -3,23 +3,22 @@ package topology
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "cnmsql.co/operator/api/v1alpha1"
 	"cnmsql.co/operator/controllers/internal/observer"
-	"cnmsql.co/operator/controllers/objects"
 	"cnmsql.co/operator/controllers/topology/core"
+	"cnmsql.co/operator/controllers/topology/facts"
 	"cnmsql.co/operator/instance/protocol"
-	"cnmsql.co/operator/webhooks/validate"
 )
 
 // answers are what instances said when they were asked anew, after the Lease had been looked at.
@@ -57,176 +56,97 @@ func (r *Reconciler) lease(ctx context.Context, from client.Reader, c *api.Clust
 
 // observe reads everything that a rule may look at. asked is nil unless the instances were asked anew.
 func (r *Reconciler) observe(ctx context.Context, read *api.Cluster, asked *answers) (core.Snapshot, error) {
-	c := read.DeepCopy()
-	c.Default()
-	s := core.Snapshot{NewAttempt: r.NewAttempt(), Cluster: c}
-	if errs := validate.Cluster(c); len(errs) > 0 {
-		s.SpecProblem = errs.ToAggregate().Error()
-	}
-	var err error
-	if s.NotReadyYet, err = r.notReadyYet(ctx, c); err != nil {
-		return s, err
-	}
-	lease, known, err := r.lease(ctx, r.Client, c)
+	lease, known, err := r.lease(ctx, r.Client, read)
 	if err != nil {
-		return s, err
+		return core.Snapshot{}, err
 	}
-	o, err := r.objects(ctx, c)
+	f, err := r.objects(ctx, read)
 	if err != nil {
-		return s, err
+		return core.Snapshot{}, err
 	}
-	if err := r.follow(ctx, c, o.pods); err != nil {
-		return s, err
+	if err := r.follow(ctx, f.Cluster, f.Pods()); err != nil {
+		return core.Snapshot{}, err
 	}
-	s.Now = r.Now()
+	f.Now, f.NewAttempt = r.Now(), r.NewAttempt()
 	if known {
-		s.Lease = lease.snapshot(s.Now)
+		f.Lease = lease.snapshot(f.Now)
 	}
-	s.Fresh = asked != nil && known && lease.same(asked.lease)
-	waiting := &patience{now: s.Now}
-	for _, name := range o.names(c) {
-		i, err := r.instance(ctx, c, name, o, waiting)
-		if err != nil {
-			return s, err
-		}
-		i.Refused, i.RefusedReason = r.refusals.shown(client.ObjectKeyFromObject(c), name)
-		r.hear(c, &i, asked)
-		s.Instances = append(s.Instances, i)
+	f.Fresh = asked != nil && known && lease.same(asked.lease)
+	key := client.ObjectKeyFromObject(read)
+	for _, name := range f.Names() {
+		text, reason := r.refusals.shown(key, name)
+		f.Refusals[name] = facts.Refusal{Text: text, Reason: reason}
 	}
-	s.Patience = waiting.again
-	return s, nil
+	for name, pod := range f.Pods() {
+		f.Sights[name] = r.hear(key, pod, asked)
+	}
+	return f.Snapshot(), nil
 }
 
-// notReadyYet says what instances need before their Pods can be made and is not there.
-func (r *Reconciler) notReadyYet(ctx context.Context, c *api.Cluster) (string, error) {
-	if ready := meta.FindStatusCondition(c.Status.Conditions, api.ConditionCredentialsReady); ready == nil || ready.Status != metav1.ConditionTrue {
-		if ready != nil && ready.Message != "" {
-			return "credentials: " + ready.Message, nil
-		}
-		return "credentials", nil
-	}
-	for _, name := range []string{c.CASecretName(), c.ClientTLSSecretName(), c.ReplicationTLSSecretName()} {
-		m, err := r.secret(ctx, c, name)
-		if err != nil {
-			return "", err
-		}
-		if m != nil {
-			continue
-		}
-		if ready := meta.FindStatusCondition(c.Status.Conditions, api.ConditionCertificatesReady); ready != nil && ready.Status == metav1.ConditionFalse {
-			return "certificates: " + ready.Message, nil
-		}
-		return "certificates: the Secret " + name, nil
-	}
-	return "", nil
-}
-
-// owned are the Cluster's objects, by instance or by name.
-type owned struct {
-	pods   map[string]*corev1.Pod
-	claims map[string]*corev1.PersistentVolumeClaim
-	// classes are the storage classes, read when a claim waits for its volume.
-	classes *storageClasses
-}
-
-func (r *Reconciler) objects(ctx context.Context, c *api.Cluster) (owned, error) {
-	o := owned{pods: map[string]*corev1.Pod{}, claims: map[string]*corev1.PersistentVolumeClaim{}}
-	ours := []client.ListOption{client.InNamespace(c.Namespace), client.MatchingLabels{api.LabelCluster: c.Name}}
+// objects reads what the API server knows of a Cluster.
+func (r *Reconciler) objects(ctx context.Context, read *api.Cluster) (*facts.Facts, error) {
+	ours := []client.ListOption{client.InNamespace(read.Namespace), client.MatchingLabels{api.LabelCluster: read.Name}}
 	pods := &corev1.PodList{}
 	if err := r.Client.List(ctx, pods, ours...); err != nil {
-		return o, fmt.Errorf("listing Pods: %w", err)
-	}
-	for i := range pods.Items {
-		// A Pod of an earlier Cluster of this name is on its way out and not ours.
-		if metav1.IsControlledBy(&pods.Items[i], c) {
-			o.pods[pods.Items[i].Name] = &pods.Items[i]
-		}
+		return nil, fmt.Errorf("listing Pods: %w", err)
 	}
 	claims := &corev1.PersistentVolumeClaimList{}
 	if err := r.Client.List(ctx, claims, ours...); err != nil {
-		return o, fmt.Errorf("listing volume claims: %w", err)
+		return nil, fmt.Errorf("listing volume claims: %w", err)
 	}
-	for i := range claims.Items {
-		// One that lost its owner, or had another, holds data all the same.
-		o.claims[claims.Items[i].Name] = &claims.Items[i]
+	f := facts.Of(read, pods.Items, claims.Items)
+	f.Objects, f.Secrets, f.Cordoned = r.Objects, map[string]bool{}, map[string]bool{}
+	f.Sights, f.Refusals = map[string]facts.Sight{}, map[string]facts.Refusal{}
+	var err error
+	for _, name := range f.SecretNames() {
+		m, err := r.secret(ctx, read, name)
+		if err != nil {
+			return nil, err
+		}
+		f.Secrets[name] = m != nil
 	}
-	if !slices.ContainsFunc(claims.Items, waits) {
-		return o, nil
-	}
-	classes, err := r.storageClasses(ctx)
-	o.classes = classes
-	return o, err
-}
-
-// names are all instances that the status, a Pod or a claim names, by ordinal.
-func (o owned) names(c *api.Cluster) []string {
-	all := slices.Clone(c.Status.InstanceNames)
-	for name := range o.pods {
-		all = append(all, name)
-	}
-	for name, claim := range o.claims {
-		all = append(all, name)
-		if instance := claim.Labels[api.LabelInstance]; name == api.BinlogPVCName(instance) {
-			all = append(all, instance)
+	for _, node := range f.Nodes() {
+		if f.Cordoned[node], err = r.isCordoned(ctx, node); err != nil {
+			return nil, err
 		}
 	}
-	all = slices.DeleteFunc(all, func(name string) bool { _, ok := c.InstanceOrdinal(name); return !ok })
-	slices.SortFunc(all, func(a, b string) int {
-		m, _ := c.InstanceOrdinal(a)
-		n, _ := c.InstanceOrdinal(b)
-		return int(m - n)
-	})
-	return slices.Compact(all)
+	if f.WaitsForVolume() {
+		f.Classes, err = r.storageClasses(ctx)
+	}
+	return f, err
 }
 
-// instance is what the API server knows of one instance.
-func (r *Reconciler) instance(ctx context.Context, c *api.Cluster, name string, o owned, w *patience) (core.Instance, error) {
-	ordinal, _ := c.InstanceOrdinal(name)
-	i := core.Instance{Name: name, Ordinal: ordinal}
-	pod := o.pods[name]
-	if pod != nil {
-		i.Pod = podFacts(pod, objects.TemplateHash(c, name, r.Objects), w)
-		var err error
-		if i.Pod.Cordoned, err = r.isCordoned(ctx, pod); err != nil {
-			return i, err
-		}
+// storageClasses are read from the API server itself: rarely, and few. An operator that may not see them
+// does without.
+func (r *Reconciler) storageClasses(ctx context.Context) (*storagev1.StorageClassList, error) {
+	list := &storagev1.StorageClassList{}
+	err := r.Live.List(ctx, list)
+	if apierrors.IsForbidden(err) {
+		return nil, nil
 	}
-	claims := []string{name}
-	if c.Spec.BinlogStorage != nil {
-		claims = append(claims, api.BinlogPVCName(name))
+	if err != nil {
+		return nil, fmt.Errorf("listing storage classes: %w", err)
 	}
-	for _, claim := range claims {
-		if found := o.claims[claim]; found != nil {
-			i.Volumes = append(i.Volumes, o.classes.volumeFacts(c, found, pod, w))
-		} else {
-			i.MissingVolumes = append(i.MissingVolumes, claim)
-		}
-	}
-	certificate, err := r.secret(ctx, c, api.ServerTLSSecretName(name))
-	i.CertificateReady = certificate != nil
-	return i, err
+	return list, nil
 }
 
-// hear adds what the instance's manager says. Of an instance that was asked anew and did not answer in time,
+// hear is what an instance's manager says. Of an instance that was asked anew and did not answer in time,
 // what its stream said of the process still holds; what was read from its server does not.
-func (r *Reconciler) hear(c *api.Cluster, i *core.Instance, asked *answers) {
-	if i.Pod == nil {
-		return
-	}
-	sight := r.Instances.Look(client.ObjectKeyFromObject(c), i.Name)
-	i.Report, i.Age, i.Asked = sight.Report, sight.Age, sight.Asked
+func (r *Reconciler) hear(cluster types.NamespacedName, pod *corev1.Pod, asked *answers) facts.Sight {
+	seen := r.Instances.Look(cluster, pod.Name)
+	s := facts.Sight{Report: seen.Report, Age: seen.Age, Asked: seen.Asked}
 	if asked == nil {
-		return
+		return s
 	}
-	if answer := asked.reports[i.Name]; answer != nil && answer.PodUID == i.Pod.UID {
-		i.Report, i.Age, i.Asked = answer, min(i.Age, time.Second), true
-		return
+	if answer := asked.reports[pod.Name]; answer != nil && answer.PodUID == string(pod.UID) {
+		return facts.Sight{Report: answer, Age: min(s.Age, time.Second), Asked: true}
 	}
-	if i.Report != nil && i.Report.MySQL != nil {
-		silent := *i.Report
+	if s.Report != nil && s.Report.MySQL != nil {
+		silent := *s.Report
 		silent.MySQL = nil
-		i.Report = &silent
+		s.Report = &silent
 	}
+	return s
 }
 
 // follow listens to the Pods that there are.

@@ -8,7 +8,6 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -177,84 +176,13 @@ func TestOwnStatusWritesWakeNobody(t *testing.T) {
 	}
 }
 
-func TestPodTrouble(t *testing.T) {
-	waiting := func(reason, message string) func(*corev1.Pod) {
-		return func(p *corev1.Pod) {
-			p.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}
-			p.Status.ContainerStatuses[0].Image = "mysql:0"
-		}
-	}
-	for name, tc := range map[string]struct {
-		change       func(*corev1.Pod)
-		says, reason string
-	}{
-		"running":       {func(*corev1.Pod) {}, "", ""},
-		"starting":      {waiting("ContainerCreating", ""), "", ""},
-		"pull":          {waiting("ErrImagePull", "x"), "the image mysql:0 cannot be pulled: correct spec.imageName", api.ReasonImagePull},
-		"pull back-off": {waiting("ImagePullBackOff", "y"), "the image mysql:0 cannot be pulled: correct spec.imageName", api.ReasonImagePull},
-		"name":          {waiting("InvalidImageName", ""), "spec.imageName", api.ReasonImagePull},
-		"secret":        {waiting("CreateContainerConfigError", `secret "mine" not found`), `secret "mine" not found`, api.ReasonSecretMissing},
-		"operator's image": {func(p *corev1.Pod) {
-			p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: objects.ContainerBootstrap, Image: "op:0", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}}}}
-		}, "the operator's image op:0", api.ReasonImagePull},
-		"crash": {func(p *corev1.Pod) {
-			waiting("CrashLoopBackOff", "back-off 5m0s")(p)
-			p.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Message: "a\nthe volume is locked\n"}
-		}, "again and again: the volume is locked", api.ReasonServerDoesNotStart},
-		"crash without words": {func(p *corev1.Pod) {
-			waiting("CrashLoopBackOff", "")(p)
-			p.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}
-		}, "OOMKilled, exit code 137", api.ReasonServerDoesNotStart},
-		"unschedulable": {func(p *corev1.Pod) {
-			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/3 nodes are available.", LastTransitionTime: metav1.NewTime(start.Add(-time.Minute))})
-		}, "0/3 nodes are available (see spec.resources", api.ReasonPodUnschedulable},
-		"on its way out": {func(p *corev1.Pod) { waiting("ErrImagePull", "")(p); p.DeletionTimestamp = &metav1.Time{Time: start} }, "", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			pod := aPod("c1-1")
-			tc.change(pod)
-			got := podFacts(pod, "", &patience{now: start})
-			if !strings.Contains(got.Trouble, tc.says) || (tc.says == "") != (got.Trouble == "") || got.TroubleReason != tc.reason {
-				t.Errorf("trouble %q, %q", got.Trouble, got.TroubleReason)
-			}
-		})
-	}
-	pod := aPod("c1-1")
-	pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted"
-	if got := podFacts(pod, "", &patience{now: start}); got.Ended != "Failed (Evicted)" {
-		t.Errorf("ended %q", got.Ended)
-	}
-}
-
-func TestClaimThatCannotBeServedNamesTheClass(t *testing.T) {
-	class := func(name string, isDefault bool) *storagev1.StorageClass {
-		c := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if isDefault {
-			c.Annotations = map[string]string{annotationDefaultClass: "true"}
-		}
-		return c
-	}
-	for name, tc := range map[string]struct {
-		asked   *string
-		classes []client.Object
-		says    string
-	}{
-		"waits for its Pod":   {new("fast"), []client.Object{class("fast", false)}, ""},
-		"no such class":       {new("fast"), []client.Object{class("slow", false), class("big", false)}, "the storage class fast (spec.storage.storageClass) does not exist; there are: big, slow; create that class, or"},
-		"no class at all":     {new("fast"), nil, "does not exist; there is none"},
-		"no default":          {nil, []client.Object{class("slow", false)}, "spec.storage.storageClass is not set, and there is no default storage class; storage classes: there are: slow; mark a class as the default"},
-		"the default will do": {nil, []client.Object{class("slow", true)}, ""},
-		"made by hand":        {new(""), nil, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := aCluster()
-			claim := objects.PVCs(c, "c1-1")[0]
-			claim.Spec.StorageClassName, claim.Status.Phase = tc.asked, corev1.ClaimPending
-			b := newBench(t, append(tc.classes, c, claim)...)
-			b.must()
-			if got := b.last().Instances[0].Volumes[0].Trouble; (tc.says == "") != (got == "") || !strings.Contains(got, tc.says) {
-				t.Errorf("trouble %q", got)
-			}
-		})
+func TestWhatIsWaitedForIsLookedAtInTime(t *testing.T) {
+	pending := aPod("c1-1")
+	pending.CreationTimestamp, pending.Status = metav1.NewTime(start), corev1.PodStatus{Phase: corev1.PodPending}
+	b := newBench(t, aCluster(), aLease(""), pending)
+	b.clock = start.Add(time.Minute - 3*time.Second)
+	b.say = core.Decide
+	if result := b.must(); result.RequeueAfter != 3*time.Second {
+		t.Errorf("looked at again after %s", result.RequeueAfter)
 	}
 }

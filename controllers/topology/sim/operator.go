@@ -168,8 +168,11 @@ func (o *operator) heard(i int, r *protocol.Report) {
 	if !s.open || r.Boot != s.report.Boot || r.Sequence <= s.report.Sequence {
 		return
 	}
+	wake := worthAPass(s.report, r)
 	s.report, s.arrived = r, o.now()
-	o.wake()
+	if wake {
+		o.wake()
+	}
 }
 
 // streamLost ends the stream of an instance whose manager has gone, or that was not heard for long.

@@ -78,6 +78,13 @@ func outlineOf(r *protocol.Report) outline {
 	return o
 }
 
+// worthAPass tells that the operator looks again when the second report follows the first: not for what each transaction changes.
+func worthAPass(a, b *protocol.Report) bool {
+	before, after := outlineOf(a), outlineOf(b)
+	before.waiting, after.waiting = false, false
+	return before != after || !a.Role.Errant.Equal(b.Role.Errant) || a.Role.PromotionRefused != b.Role.PromotionRefused
+}
+
 // publish takes a decision and tells the operator what has changed.
 func (m *manager) publish(d role.Decision) {
 	m.decision = d

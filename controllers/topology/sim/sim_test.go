@@ -66,6 +66,26 @@ func TestEverySingleFaultAtEveryMomentViolatesNothing(t *testing.T) {
 // step is the grid of moments.
 const step = 1250 * time.Millisecond
 
+// Every pair of faults takes minutes (make sim PAIRS=1); each run of the tests takes some of them, evenly spread.
+func TestPairsOfFaultsViolateNothing(t *testing.T) {
+	sets := &Sets{}
+	n, ran := 0, 0
+	for p := range Pairs() {
+		if n++; n%pairsEvery != 0 {
+			continue
+		}
+		ran++
+		if r := Run(p, sets, nil); r.Violation != nil {
+			story, _ := Tell(p)
+			t.Fatalf("%s and %s: %s\n%s", p.Faults[0], p.Faults[1], r.Violation, story)
+		}
+	}
+	t.Logf("%d of %d pairs", ran, n)
+}
+
+// pairsEvery shares no factor with the sizes of the grids.
+const pairsEvery = 139
+
 func TestEveryMutantIsFound(t *testing.T) {
 	for _, m := range Mutants {
 		t.Run(m.Name, func(t *testing.T) {

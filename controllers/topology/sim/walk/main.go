@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ func main() {
 	stop := flag.Int("stop", 10, "stop after so many violations")
 	mutant := flag.String("mutant", "", "run with this guard removed")
 	flag.Parse()
+	debug.SetGCPercent(800) // what is alive is small
 	plan := func(seed uint64) sim.Plan { return sim.Random(seed, nil) }
 	if *mutant != "" {
 		m, ok := sim.FindMutant(*mutant)

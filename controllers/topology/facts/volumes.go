@@ -1,14 +1,12 @@
-package topology
+package facts
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "cnmsql.co/operator/api/v1alpha1"
@@ -29,16 +27,10 @@ type storageClasses struct {
 	standard string
 }
 
-// storageClasses are read from the API server itself: rarely, and few. An operator that may not see them
-// does without.
-func (r *Reconciler) storageClasses(ctx context.Context) (*storageClasses, error) {
-	list := &storagev1.StorageClassList{}
-	err := r.Live.List(ctx, list)
-	if apierrors.IsForbidden(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("listing storage classes: %w", err)
+// classesOf is nil when the classes are not known.
+func classesOf(list *storagev1.StorageClassList) *storageClasses {
+	if list == nil {
+		return nil
 	}
 	s := &storageClasses{of: map[string]*storagev1.StorageClass{}}
 	for i := range list.Items {
@@ -50,11 +42,13 @@ func (r *Reconciler) storageClasses(ctx context.Context) (*storageClasses, error
 		}
 	}
 	slices.Sort(s.names)
-	return s, nil
+	return s
 }
 
 // waits tells that a claim has no volume yet.
-func waits(claim corev1.PersistentVolumeClaim) bool { return claim.Status.Phase == corev1.ClaimPending }
+func waits(claim *corev1.PersistentVolumeClaim) bool {
+	return claim.Status.Phase == corev1.ClaimPending
+}
 
 // volumeFacts is what matters of a claim for an instance's data, or for its binary logs; pod is the instance's,
 // nil when there is none.
@@ -67,7 +61,7 @@ func (s *storageClasses) volumeFacts(c *api.Cluster, claim *corev1.PersistentVol
 	if claim.Status.Phase == corev1.ClaimLost {
 		v.Trouble = "its volume is lost"
 	}
-	if waits(*claim) && s != nil && !v.Terminating {
+	if waits(claim) && s != nil && !v.Terminating {
 		field := classField(c, claim)
 		if v.Trouble = s.missing(claim, field); v.Trouble == "" {
 			v.Trouble = s.unserved(claim, field, pod, w)

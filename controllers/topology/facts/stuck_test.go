@@ -1,4 +1,4 @@
-package topology
+package facts
 
 import (
 	"strings"
@@ -9,11 +9,9 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "cnmsql.co/operator/api/v1alpha1"
 	"cnmsql.co/operator/controllers/objects"
-	"cnmsql.co/operator/controllers/topology/core"
 )
 
 // unstartedPod is a Pod that was made at start, with a container that has never run.
@@ -131,15 +129,13 @@ func TestClaimThatNoProvisionerServesNamesClassAndProvisioner(t *testing.T) {
 			if tc.node != "" {
 				claim.Annotations = map[string]string{annotationSelectedNode: tc.node}
 			}
-			b := newBench(t, c, pod, claim, class)
-			b.clock = start.Add(tc.since)
-			b.must()
-			got := b.last().Instances[0].Volumes[0].Trouble
+			seen := snapshot(start.Add(tc.since), c, pod, claim, class)
+			got := seen.Instances[0].Volumes[0].Trouble
 			if want := "the provisioner nobody.example/disk of the storage class fast (spec.storage.storageClass) has not made its volume"; strings.Contains(got, want) != tc.says || tc.says == (got == "") {
 				t.Errorf("trouble %q", got)
 			}
-			if early := strings.Contains(name, "early"); early && b.last().Patience != time.Second {
-				t.Errorf("looked at again after %s", b.last().Patience)
+			if early := strings.Contains(name, "early"); early && seen.Patience != time.Second {
+				t.Errorf("looked at again after %s", seen.Patience)
 			}
 		})
 	}
@@ -149,14 +145,12 @@ func TestClaimIsReportedByTheFieldThatNamesItsClass(t *testing.T) {
 	c := aCluster()
 	c.Spec.Storage.PVCTemplate = &corev1.PersistentVolumeClaimSpec{StorageClassName: new("fast")}
 	c.Spec.BinlogStorage = &api.StorageConfiguration{StorageClass: new("slow"), Size: c.Spec.Storage.Size}
-	existing := []client.Object{c}
+	existing := []any{c}
 	for _, claim := range objects.PVCs(c, "c1-1") {
 		claim.Status.Phase = corev1.ClaimPending
 		existing = append(existing, claim)
 	}
-	b := newBench(t, existing...)
-	b.must()
-	volumes := b.last().Instances[0].Volumes
+	volumes := snapshot(start, existing...).Instances[0].Volumes
 	for n, want := range []string{"fast (spec.storage.pvcTemplate.storageClassName)", "slow (spec.binlogStorage.storageClass)"} {
 		if len(volumes) != 2 || !strings.Contains(volumes[n].Trouble, want) || !strings.Contains(volumes[n].Trouble, "create that class, or delete the Cluster") {
 			t.Errorf("volumes %+v: none says %q", volumes, want)
@@ -164,22 +158,91 @@ func TestClaimIsReportedByTheFieldThatNamesItsClass(t *testing.T) {
 	}
 }
 
-func TestWhatIsWaitedForIsLookedAtInTime(t *testing.T) {
-	b := newBench(t, aCluster(), aLease(""), unstartedPod())
-	b.clock = start.Add(podPatience - 3*time.Second)
-	b.say = core.Decide
-	if result := b.must(); result.RequeueAfter != 3*time.Second {
-		t.Errorf("looked at again after %s", result.RequeueAfter)
-	}
-}
-
 func TestClaimThatIsSmallerThanAskedForSaysSo(t *testing.T) {
 	c := aCluster()
 	claim := objects.PVCs(c, "c1-1")[0]
 	c.Spec.Storage.Size = resource.MustParse("2Gi")
-	b := newBench(t, c, claim)
-	b.must()
-	if got := b.last().Instances[0].Volumes[0].Small; got != "asks for 1Gi and spec.storage.size is 2Gi" {
+	if got := snapshot(start, c, claim).Instances[0].Volumes[0].Small; got != "asks for 1Gi and spec.storage.size is 2Gi" {
 		t.Errorf("small: %q", got)
+	}
+}
+
+func TestPodTrouble(t *testing.T) {
+	waiting := func(reason, message string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}
+			p.Status.ContainerStatuses[0].Image = "mysql:0"
+		}
+	}
+	for name, tc := range map[string]struct {
+		change       func(*corev1.Pod)
+		says, reason string
+	}{
+		"running":       {func(*corev1.Pod) {}, "", ""},
+		"starting":      {waiting("ContainerCreating", ""), "", ""},
+		"pull":          {waiting("ErrImagePull", "x"), "the image mysql:0 cannot be pulled: correct spec.imageName", api.ReasonImagePull},
+		"pull back-off": {waiting("ImagePullBackOff", "y"), "the image mysql:0 cannot be pulled: correct spec.imageName", api.ReasonImagePull},
+		"name":          {waiting("InvalidImageName", ""), "spec.imageName", api.ReasonImagePull},
+		"secret":        {waiting("CreateContainerConfigError", `secret "mine" not found`), `secret "mine" not found`, api.ReasonSecretMissing},
+		"operator's image": {func(p *corev1.Pod) {
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: objects.ContainerBootstrap, Image: "op:0", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}}}}
+		}, "the operator's image op:0", api.ReasonImagePull},
+		"crash": {func(p *corev1.Pod) {
+			waiting("CrashLoopBackOff", "back-off 5m0s")(p)
+			p.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Message: "a\nthe volume is locked\n"}
+		}, "again and again: the volume is locked", api.ReasonServerDoesNotStart},
+		"crash without words": {func(p *corev1.Pod) {
+			waiting("CrashLoopBackOff", "")(p)
+			p.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}
+		}, "OOMKilled, exit code 137", api.ReasonServerDoesNotStart},
+		"unschedulable": {func(p *corev1.Pod) {
+			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/3 nodes are available.", LastTransitionTime: metav1.NewTime(start.Add(-time.Minute))})
+		}, "0/3 nodes are available (see spec.resources", api.ReasonPodUnschedulable},
+		"on its way out": {func(p *corev1.Pod) { waiting("ErrImagePull", "")(p); p.DeletionTimestamp = &metav1.Time{Time: start} }, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := aPod("c1-1")
+			tc.change(pod)
+			got := podFacts(pod, "", &patience{now: start})
+			if !strings.Contains(got.Trouble, tc.says) || (tc.says == "") != (got.Trouble == "") || got.TroubleReason != tc.reason {
+				t.Errorf("trouble %q, %q", got.Trouble, got.TroubleReason)
+			}
+		})
+	}
+	pod := aPod("c1-1")
+	pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted"
+	if got := podFacts(pod, "", &patience{now: start}); got.Ended != "Failed (Evicted)" {
+		t.Errorf("ended %q", got.Ended)
+	}
+}
+
+func TestClaimThatCannotBeServedNamesTheClass(t *testing.T) {
+	class := func(name string, isDefault bool) *storagev1.StorageClass {
+		c := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if isDefault {
+			c.Annotations = map[string]string{annotationDefaultClass: "true"}
+		}
+		return c
+	}
+	for name, tc := range map[string]struct {
+		asked   *string
+		classes []any
+		says    string
+	}{
+		"waits for its Pod":   {new("fast"), []any{class("fast", false)}, ""},
+		"no such class":       {new("fast"), []any{class("slow", false), class("big", false)}, "the storage class fast (spec.storage.storageClass) does not exist; there are: big, slow; create that class, or"},
+		"no class at all":     {new("fast"), nil, "does not exist; there is none"},
+		"no default":          {nil, []any{class("slow", false)}, "spec.storage.storageClass is not set, and there is no default storage class; storage classes: there are: slow; mark a class as the default"},
+		"the default will do": {nil, []any{class("slow", true)}, ""},
+		"made by hand":        {new(""), nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := aCluster()
+			claim := objects.PVCs(c, "c1-1")[0]
+			claim.Spec.StorageClassName, claim.Status.Phase = tc.asked, corev1.ClaimPending
+			if got := snapshot(start, append(tc.classes, c, claim)...).Instances[0].Volumes[0].Trouble; (tc.says == "") != (got == "") || !strings.Contains(got, tc.says) {
+				t.Errorf("trouble %q", got)
+			}
+		})
 	}
 }

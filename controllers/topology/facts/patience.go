@@ -1,4 +1,4 @@
-package topology
+package facts
 
 import "time"
 
@@ -33,6 +33,8 @@ func (p *patience) over(since time.Time, may time.Duration) bool {
 	if left <= 0 {
 		return true
 	}
-	p.again = sooner(p.again, min(left, may))
+	if left = min(left, may); p.again == 0 || left < p.again {
+		p.again = left
+	}
 	return false
 }
