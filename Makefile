@@ -69,9 +69,9 @@ test: ## Every layer, with the seconds of each (what .ci/run calls)
 test-unit: ## Tests that need no set-up (go test ./...)
 	@for m in $(MODULES); do (cd $$m && go test -short ./...); done
 
-sim: ## Random schedules of faults against the rules, in a modelled world (SEED= SCHEDULES= DURATION=; REPLAY=1 tells the story of SEED)
+sim: ## Random schedules of faults against the rules, in a modelled world (SEED= SCHEDULES= DURATION=; PAIRS=1 for every pair; REPLAY=1 tells the story of SEED)
 	@mkdir -p bin && go build -o bin/sim ./controllers/topology/sim/walk
-	@bin/sim -seed $(SEED) -schedules $(SCHEDULES) -duration $(DURATION) $(if $(REPLAY),-replay) $(if $(MUTANT),-mutant "$(MUTANT)")
+	@bin/sim -seed $(SEED) -schedules $(SCHEDULES) -duration $(DURATION) $(if $(REPLAY),-replay) $(if $(PAIRS),-pairs) $(if $(MUTANT),-mutant "$(MUTANT)")
 
 test-mysql: ## Tests against a real mysqld
 	@root=$$($(LAB) mysql-root); CNMSQL_MYSQL_ROOT=$$root go test -count=1 -p 2 -timeout 15m ./instance/...

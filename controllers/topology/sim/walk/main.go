@@ -1,4 +1,4 @@
-// Walk runs many random schedules against the shipped rules, or replays one of them as a story.
+// Walk runs many random schedules, or every pair of faults, against the shipped rules; or it replays one as a story.
 package main
 
 import (
@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +22,7 @@ func main() {
 	workers := flag.Int("workers", runtime.GOMAXPROCS(0), "how many at once")
 	replay := flag.Bool("replay", false, "tell the story of the schedule with this seed")
 	stop := flag.Int("stop", 10, "stop after so many violations")
+	pairs := flag.Bool("pairs", false, "run every pair of faults instead of random schedules; seed is then its number")
 	mutant := flag.String("mutant", "", "run with this guard removed")
 	flag.Parse()
 	debug.SetGCPercent(800) // what is alive is small
@@ -32,6 +34,11 @@ func main() {
 			os.Exit(2)
 		}
 		plan = m.Plan
+	}
+	if *pairs {
+		all := slices.Collect(sim.Pairs())
+		*schedules = min(*schedules, len(all))
+		plan = func(n uint64) sim.Plan { return all[(n-1)%uint64(len(all))] }
 	}
 	if *replay {
 		os.Exit(tell(os.Stdout, plan(*seed)))
