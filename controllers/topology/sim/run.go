@@ -33,6 +33,8 @@ type Result struct {
 	// Promotions is how many there were, Took how long the run was in its own time.
 	Promotions int64
 	Took       time.Duration
+	// Excused tells that nobody may be promoted any more, so rightly nobody was.
+	Excused bool
 	// Recovery is how long it took from the repair of everything until clients could write.
 	Recovery time.Duration
 }
@@ -67,11 +69,15 @@ func Run(p Plan, sets *Sets, tell func(at time.Duration, who, what string)) Resu
 	})
 	for w.violation == nil && w.step(end) {
 	}
-	w.recover(end)
-	return Result{
+	recovered := w.recover(end)
+	r := Result{
 		Violation: w.violation, Events: w.events, Passes: w.passes, Turns: w.turns, Took: w.t,
-		Promotions: w.api.cluster.c.Status.CurrentPrimaryGeneration - 1, Recovery: w.t - end,
+		Promotions: w.api.cluster.c.Status.CurrentPrimaryGeneration - 1, Excused: w.violation == nil && !recovered,
 	}
+	if recovered {
+		r.Recovery = w.t - end
+	}
+	return r
 }
 
 func (w *World) repair(repairs map[int]func(), n int, f Fault) {
@@ -84,19 +90,20 @@ func (w *World) repair(repairs map[int]func(), n int, f Fault) {
 	repair()
 }
 
-// recover goes on until clients can write again, or long enough to know that they cannot.
-func (w *World) recover(end time.Duration) {
+// recover goes on until clients can write again, or long enough to know that they cannot, and tells whether they can.
+func (w *World) recover(end time.Duration) bool {
 	for at := end; w.violation == nil && at < end+patience; at += 500 * time.Millisecond {
 		for w.violation == nil && w.step(at) {
 		}
 		if w.violation != nil || w.lacks() == "" {
-			return
+			return w.violation == nil
 		}
 	}
 	if w.violation != nil || w.excused() {
-		return
+		return false
 	}
 	w.violate("I7", "%s after everything was repaired: %s; status: %s: %s", patience, w.lacks(), w.api.cluster.c.Status.Phase, w.api.cluster.c.Status.PhaseReason)
+	return false
 }
 
 // Tell runs a plan and returns its story, one line per thing that happened.

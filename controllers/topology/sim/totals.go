@@ -10,9 +10,11 @@ import (
 // Totals sums up many runs.
 type Totals struct {
 	Schedules, Events, Passes, Turns int
-	Promotions                       int64
-	Faults                           map[FaultKind]int
-	Violations                       map[string]int
+	// Excused are the schedules that left nobody who may be promoted.
+	Excused    int
+	Promotions int64
+	Faults     map[FaultKind]int
+	Violations map[string]int
 	// Slowest is the longest time from the repair of everything until clients could write, and Seed whose.
 	Slowest time.Duration
 	Seed    uint64
@@ -30,6 +32,9 @@ func (t *Totals) Add(p Plan, r Result) {
 	t.Promotions += r.Promotions
 	for _, f := range p.Faults {
 		t.Faults[f.Kind]++
+	}
+	if r.Excused {
+		t.Excused++
 	}
 	if r.Violation != nil {
 		t.Violations[r.Violation.Invariant]++
@@ -53,7 +58,7 @@ func (t *Totals) String() string {
 		fmt.Fprintf(&b, "  %8d  %s\n", t.Faults[k], k)
 	}
 	fmt.Fprintf(&b, "promotions %d, decisions of the operator %d, of instances %d, events %d\n", t.Promotions, t.Passes, t.Turns, t.Events)
-	fmt.Fprintf(&b, "longest from the repair of everything to a writable primary: %s (seed %d)", t.Slowest.Round(time.Millisecond), t.Seed)
+	fmt.Fprintf(&b, "longest from the repair of everything to a writable primary: %s (seed %d); schedules that left nobody who may be promoted: %d", t.Slowest.Round(time.Millisecond), t.Seed, t.Excused)
 	var names []string
 	for n := range t.Violations {
 		names = append(names, n)
