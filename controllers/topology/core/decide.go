@@ -12,20 +12,13 @@ import (
 
 // Decide returns what is to be remembered and done.
 func Decide(s Snapshot) Decision {
-	p := &pass{s: &s, c: s.Cluster}
-	s.Cluster.Status.DeepCopyInto(&p.d.Status)
-	p.st = &p.d.Status
+	p := begin(&s)
 	if s.Cluster.DeletionTimestamp != nil {
 		p.d.Rule = "the Cluster is being deleted"
 		p.st.Phase, p.st.PhaseReason = api.PhaseDeleting, "its Pods are removed; volumes follow their reclaim policy"
 		return p.d
 	}
-	p.correctTimes()
-	p.history()
-	p.settle()
-	p.watchRuns()
-	p.stretch()
-	p.judgeReplicas()
+	p.judge()
 	for _, r := range PrimaryRules {
 		if r.speak(p) {
 			p.d.Rule = r.Name
@@ -49,6 +42,24 @@ func Decide(s Snapshot) Decision {
 		p.recheck(s.Patience)
 	}
 	return p.d
+}
+
+// begin is a pass that has looked at nothing yet.
+func begin(s *Snapshot) *pass {
+	p := &pass{s: s, c: s.Cluster}
+	s.Cluster.Status.DeepCopyInto(&p.d.Status)
+	p.st = &p.d.Status
+	return p
+}
+
+// judge finds out what holds before any rule about the primary is asked.
+func (p *pass) judge() {
+	p.correctTimes()
+	p.history()
+	p.settle()
+	p.watchRuns()
+	p.stretch()
+	p.judgeReplicas()
 }
 
 // Rule is one situation in which the question "who is the primary?" can be.

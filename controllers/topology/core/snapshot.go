@@ -8,97 +8,98 @@ import (
 	"cnmsql.co/operator/instance/protocol"
 )
 
-// Snapshot is everything that a rule may look at, read before anything is decided.
+// Snapshot is everything that a rule may look at, read before anything is decided. It can be written down and read
+// again; see Dump.
 type Snapshot struct {
 	// Now is the operator's clock. It is compared only with times that an operator wrote, maybe on another machine.
-	Now time.Time
+	Now time.Time `json:"now"`
 	// NewAttempt is a fresh id for the transition that this pass may start.
-	NewAttempt string
+	NewAttempt string `json:"newAttempt"`
 	// Cluster is the object as read, with its defaults filled in memory.
-	Cluster *api.Cluster
+	Cluster *api.Cluster `json:"cluster"`
 	// Instances are all that the status, a Pod or a volume names, by ordinal.
-	Instances []Instance
-	Lease     Lease
+	Instances []Instance `json:"instances"`
+	Lease     Lease      `json:"lease"`
 	// Fresh tells that every report was asked for anew in this pass, after the Lease was looked at.
-	Fresh bool
+	Fresh bool `json:"fresh"`
 	// Patience is after how long the next thing that an instance waits for will count as its trouble; zero when
 	// it waits for nothing.
-	Patience time.Duration
+	Patience time.Duration `json:"-"`
 	// SpecProblem is why the specification cannot be carried out; empty when it can.
-	SpecProblem string
+	SpecProblem string `json:"specProblem,omitempty"`
 	// NotReadyYet is what instances need before their Pods can be made and is not there: passwords or
 	// certificates. Empty when all is there.
-	NotReadyYet string
+	NotReadyYet string `json:"notReadyYet,omitempty"`
 }
 
 // Instance is one instance as seen by the operator.
 type Instance struct {
-	Name    string
-	Ordinal int32
+	Name    string `json:"name"`
+	Ordinal int32  `json:"ordinal"`
 	// Pod is nil when there is none.
-	Pod *Pod
+	Pod *Pod `json:"pod,omitempty"`
 	// Volumes are the claims that exist for it, with the data first; Missing names those that do not.
-	Volumes        []Volume
-	MissingVolumes []string
+	Volumes        []Volume `json:"volumes,omitempty"`
+	MissingVolumes []string `json:"missingVolumes,omitempty"`
 	// Refused is what the API server refuses to do for it and what to do about that, with RefusedReason as a
 	// condition's reason; empty when nothing is refused, or has only just been.
-	Refused       string
-	RefusedReason string
+	Refused       string `json:"refused,omitempty"`
+	RefusedReason string `json:"refusedReason,omitempty"`
 	// CertificateReady tells that its server certificate exists.
-	CertificateReady bool
+	CertificateReady bool `json:"certificateReady"`
 	// Report is what its manager last said; nil when it is silent. Age is how long ago that arrived.
-	Report *protocol.Report
-	Age    time.Duration
+	Report *protocol.Report `json:"report,omitempty"`
+	Age    time.Duration    `json:"-"`
 	// Asked tells that its manager was asked since its Pod runs: only then silence means anything.
-	Asked bool
+	Asked bool `json:"asked"`
 }
 
 // Pod is what matters of a Pod.
 type Pod struct {
-	UID         string
-	Terminating bool
+	UID         string `json:"uid"`
+	Terminating bool   `json:"terminating,omitempty"`
 	// Ended tells that it is Failed or Succeeded.
-	Ended string
+	Ended string `json:"ended,omitempty"`
 	// Ready is the Pod's condition, never that of its containers.
-	Ready bool
+	Ready bool `json:"ready"`
 	// Cordoned tells that its node takes no more Pods.
-	Cordoned bool
+	Cordoned bool `json:"cordoned,omitempty"`
 	// Running tells that the server's container is running now.
-	Running bool
+	Running bool `json:"running"`
 	// Role and Routable are its labels.
-	Role     string
-	Routable bool
+	Role     string `json:"role,omitempty"`
+	Routable bool   `json:"routable,omitempty"`
 	// Outdated tells that it was made from another specification than the present one.
-	Outdated bool
+	Outdated bool `json:"outdated,omitempty"`
 	// Trouble is why it does not run, in words, with TroubleReason as a condition's reason; empty when it
 	// runs or nothing is wrong yet.
-	Trouble       string
-	TroubleReason string
+	Trouble       string `json:"trouble,omitempty"`
+	TroubleReason string `json:"troubleReason,omitempty"`
 }
 
 // Volume is what matters of a volume claim.
 type Volume struct {
-	Name string
+	Name string `json:"name"`
 	// Ours tells that it was made for this very Cluster, not for an earlier one of its name.
-	Ours        bool
-	Terminating bool
+	Ours        bool `json:"ours"`
+	Terminating bool `json:"terminating,omitempty"`
 	// Trouble is why it is not bound; empty when it is, or nothing is wrong yet.
-	Trouble string
+	Trouble string `json:"trouble,omitempty"`
 	// Small tells how it is smaller than the specification asks for, in words; empty when it is not.
-	Small string
+	Small string `json:"small,omitempty"`
 }
 
 // Lease is the primary lease as this operator observed it.
 type Lease struct {
 	// Known is false while the object does not exist or was never read.
-	Known  bool
-	Holder string
+	Known  bool   `json:"known"`
+	Holder string `json:"holder,omitempty"`
 	// Unchanged is how long ago this operator saw the record change, by its own monotonic clock.
-	Unchanged time.Duration
+	Unchanged time.Duration `json:"-"`
 	// Handoff is what the last holder had executed when it was read-only, HandoffAttempt the transition it
 	// was recorded for; nil when there is none or it cannot be read.
-	Handoff        *gtid.Set
-	HandoffAttempt string
+	Handoff        *gtid.Set `json:"handoff,omitempty"`
+	HandoffAttempt string    `json:"handoffAttempt,omitempty"`
 }
 
 // Expired tells that the lease was watched for a whole TTL without a renewal.
