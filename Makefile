@@ -82,7 +82,7 @@ test-demo: ## The demonstration on the lab, as a test: no acknowledged write may
 e2e: build image bin/kubectl ## Tests against the lab; one that is up is used and left, else one is made and ended
 	@.ci/e2e $(IMG) bin/operator.tar
 
-bench-failover: build image bin/kubectl ## How long writes stand still, beside a script's steps; RUNS=10 of each; RUNS=1 BENCH=-trace for timelines
+bench-failover: build image bin/kubectl ## How long writes stand still, beside a script's steps and Group Replication (RUNS=10; BENCH="-ways kill,node -sides ours,gr -trace")
 	@cd e2e && go build -buildvcs=false -o ../bin/bench ./bench
 	@bin/bench -archive bin/operator.tar -nodes $${NODES:-3} -runs $(RUNS) $(BENCH)
 

@@ -27,13 +27,15 @@ type bench struct {
 	archive       string
 	out, progress io.Writer
 	begin         time.Time
+	// group is that of both sides that have one.
+	group *group
 }
 
-// side is one of the two systems that are compared.
+// side is one of the systems that are compared.
 type side struct {
 	name string
 	db   *framework.Database
-	// service is the Service that leads to the primary. sticky tells that a client may get stuck through it with a
+	// service is the Service that leads to the primary; empty where there is none. sticky tells that a client may get stuck through it with a
 	// former primary, which lets it in to read.
 	service   string
 	sticky    bool
@@ -41,8 +43,10 @@ type side struct {
 	primary   func(ctx context.Context) (string, error)
 	// settle waits until there is a primary and all others follow it.
 	settle func(ctx context.Context) error
-	// ways are what can be done to the primary. other is an instance that is not.
-	ways map[string]func(ctx context.Context, t *timeline, primary, other string) error
+	// prepare, if set, sets the side up for a run.
+	prepare func(ctx context.Context) error
+	// ways are what can be done to the primary.
+	ways map[string]way
 	// observe tells a timeline, until ctx ends, what this side shows of itself.
 	observe func(ctx context.Context, t *timeline) error
 }
@@ -54,7 +58,10 @@ func (b *bench) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	table := newTable()
+	table, err := openTable(b.results)
+	if err != nil {
+		return err
+	}
 	err = b.takeTurns(ctx, sides, table)
 	table.print(b.out)
 	if err != nil || b.keep {
@@ -68,15 +75,17 @@ func (b *bench) takeTurns(ctx context.Context, sides []*side, table *table) erro
 		slowest := map[string]result{}
 		for n := range b.runs {
 			for _, s := range sides {
-				if s.ways[way] == nil {
+				if s.ways[way].do == nil {
 					continue
 				}
 				r, err := b.measure(ctx, s, way)
 				if err != nil {
 					return fmt.Errorf("%s, %s, run %d: %w", s.name, way, n+1, err)
 				}
-				table.add(way, s.name, r)
-				b.say("%-10s %-8s run %d: service %s, direct %s", way, s.name, n+1, seconds(r.service), seconds(r.direct))
+				if err := table.add(way, s.name, r); err != nil {
+					return err
+				}
+				b.say("%-10s %-10s run %d: service %s, direct %s", way, s.name, n+1, serviceFigure(r), seconds(r.direct))
 				if r.direct > slowest[s.name].direct {
 					slowest[s.name] = r
 				}
@@ -84,7 +93,7 @@ func (b *bench) takeTurns(ctx context.Context, sides []*side, table *table) erro
 		}
 		for _, s := range sides {
 			if r := slowest[s.name]; r.trace != nil {
-				r.trace.print(b.out, fmt.Sprintf("%s, %s: writes stood still for %s through the Service, %s directly", way, s.name, seconds(r.service), seconds(r.direct)), r.since)
+				r.trace.print(b.out, fmt.Sprintf("%s, %s: writes stood still for %s through the Service, %s directly", way, s.name, serviceFigure(r), seconds(r.direct)), r.since)
 			}
 		}
 	}
@@ -99,7 +108,7 @@ func (b *bench) setUp(ctx context.Context) ([]*side, error) {
 	for _, make := range []struct {
 		name string
 		side func(context.Context) (*side, error)
-	}{{"ours", b.ours}, {"scripted", b.scripted}} {
+	}{{"ours", b.ours}, {"scripted", b.scripted}, {"gr", b.groupFast}, {"gr-default", b.groupByDefault}} {
 		if !slices.Contains(b.sides, make.name) {
 			continue
 		}
@@ -128,6 +137,14 @@ func (b *bench) clean(ctx context.Context) error { return b.e.DeleteNamespace(ct
 
 func (b *bench) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(b.progress, "%6.1f s  %s\n", time.Since(b.begin).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// serviceFigure is a dash where there is no Service.
+func serviceFigure(r result) string {
+	if r.service == 0 {
+		return "-"
+	}
+	return seconds(r.service)
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -23,7 +24,14 @@ type options struct {
 	keep    bool
 	ways    []string
 	sides   []string
+	results string
 }
+
+// What there is to choose from.
+var (
+	ways  = []string{"switchover", "kill", "delete", "oom", "container", "node"}
+	sides = []string{"ours", "scripted", "gr", "gr-default"}
+)
 
 func main() {
 	o := options{}
@@ -32,17 +40,31 @@ func main() {
 	flag.IntVar(&o.runs, "runs", 10, "how often each way is measured")
 	flag.BoolVar(&o.trace, "trace", false, "print the timeline of the run of each way in which no server wrote for longest")
 	flag.BoolVar(&o.keep, "keep", false, "use what an earlier run with -keep left (with the operator of that time), and leave it")
-	ways := flag.String("ways", "switchover,kill,delete", "which `ways` to measure")
-	sides := flag.String("sides", "ours,scripted", "which `sides` to measure")
+	chosenWays := flag.String("ways", strings.Join(ways, ","), "which `ways` to measure")
+	chosenSides := flag.String("sides", strings.Join(sides, ","), "which `sides` to measure")
+	flag.StringVar(&o.results, "results", "", "a `file` to which every result is added at once; the table has those of earlier runs, too")
 	flag.Parse()
-	o.ways, o.sides = strings.Split(*ways, ","), strings.Split(*sides, ",")
+	o.ways, o.sides = strings.Split(*chosenWays, ","), strings.Split(*chosenSides, ",")
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := start(ctx, o)
+	err := errors.Join(allOf("way", o.ways, ways), allOf("side", o.sides, sides))
+	if err == nil {
+		err = start(ctx, o)
+	}
 	stop()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "\nThe benchmark failed: %v\n", err)
 		os.Exit(1)
 	}
+}
+
+// allOf refuses what there is not: a misspelt name would measure nothing.
+func allOf(what string, chosen, all []string) error {
+	for _, name := range chosen {
+		if !slices.Contains(all, name) {
+			return fmt.Errorf("there is no %s %q: choose from %s", what, name, strings.Join(all, ", "))
+		}
+	}
+	return nil
 }
 
 // start finds or makes the lab. One that it made, it ends.

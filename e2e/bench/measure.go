@@ -27,7 +27,11 @@ type result struct {
 }
 
 // measure disturbs a side once while the writers write, and holds every instance to their ledgers.
-func (b *bench) measure(ctx context.Context, s *side, way string) (result, error) {
+func (b *bench) measure(ctx context.Context, s *side, name string) (result, error) {
+	how := s.ways[name]
+	if err := prepare(ctx, s, how); err != nil {
+		return result{}, err
+	}
 	t := newTimeline(b.trace)
 	w, err := startWriters(ctx, s, t)
 	if err != nil {
@@ -46,7 +50,7 @@ func (b *bench) measure(ctx context.Context, s *side, way string) (result, error
 		return result{}, err
 	}
 	begin := time.Now()
-	if err := disturb(ctx, s, way, t); err != nil {
+	if err := disturb(ctx, s, name, t, w); err != nil {
 		return result{}, err
 	}
 	if err := errors.Join(s.settle(ctx), w.awaitCalm(ctx)); err != nil {
@@ -55,25 +59,49 @@ func (b *bench) measure(ctx context.Context, s *side, way string) (result, error
 	end := time.Now()
 	w.stop()
 	stop()
-	r := result{service: w.service.ledger.Gap(begin, end), trace: t}
+	r := result{trace: t}
+	if w.service != nil {
+		r.service = w.service.ledger.Gap(begin, end)
+	}
 	r.since, r.direct = w.direct.ledger.Pause(begin, end)
 	return r, w.verify(ctx, s)
 }
 
-// disturb does it to the primary, and waits until another instance has the role.
-func disturb(ctx context.Context, s *side, way string, t *timeline) error {
+func prepare(ctx context.Context, s *side, how way) error {
+	if s.prepare != nil {
+		if err := s.prepare(ctx); err != nil {
+			return err
+		}
+	}
+	if how.prepare != nil {
+		return how.prepare(ctx)
+	}
+	return nil
+}
+
+// disturb does it to the primary, waits until another instance has the role and all writers have written again, and heals.
+func disturb(ctx context.Context, s *side, name string, t *timeline, w *writers) error {
+	how := s.ways[name]
 	primary, err := s.primary(ctx)
 	if err != nil {
 		return err
 	}
 	other := s.instances[slices.IndexFunc(s.instances, func(name string) bool { return name != primary })]
-	t.add("bench", "%s of %s begins", way, primary)
-	if err := s.ways[way](ctx, t, primary, other); err != nil {
+	t.add("bench", "%s of %s begins", name, primary)
+	if err := how.do(ctx, t, primary, other); err != nil {
 		return err
 	}
 	t.add("bench", "the command has returned")
-	return framework.Await(ctx, "another primary than "+primary, calmWithin, func(ctx context.Context) (bool, string, error) {
+	err = framework.Await(ctx, "another primary than "+primary, calmWithin, func(ctx context.Context) (bool, string, error) {
 		now, err := s.primary(ctx)
 		return now != "" && now != primary, now, err
 	})
+	if err != nil || how.heal == nil {
+		return err
+	}
+	if err := w.awaitWrites(ctx, time.Now()); err != nil {
+		return err
+	}
+	t.add("bench", "%s is healed", name)
+	return how.heal(ctx, primary)
 }

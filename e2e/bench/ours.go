@@ -12,7 +12,7 @@ import (
 
 const (
 	instances = 3
-	// clusterName is ours, scriptName the other side's.
+	// clusterName is ours.
 	clusterName = "bench"
 )
 
@@ -42,32 +42,40 @@ func (b *bench) ours(ctx context.Context) (*side, error) {
 	}
 	return &side{
 		name: "ours", db: db, service: now.ServiceName("rw"), instances: now.Status.InstanceNames,
-		primary: func(ctx context.Context) (string, error) {
-			c, err := b.e.Cluster(ctx, key)
-			if err != nil {
-				return "", err
-			}
-			return c.Status.CurrentPrimary, nil
-		},
+		primary: func(ctx context.Context) (string, error) { return b.ourPrimary(ctx, key) },
 		settle:  func(ctx context.Context) error { return b.settleCluster(ctx, key) },
-		ways:    b.ourWays(key),
+		ways:    b.ourWays(key, now.Status.InstanceNames),
 		observe: func(ctx context.Context, t *timeline) error { return b.observeCluster(ctx, key, t) },
 	}, nil
 }
 
-func (b *bench) ourWays(key client.ObjectKey) map[string]func(ctx context.Context, t *timeline, primary, other string) error {
-	return map[string]func(ctx context.Context, t *timeline, primary, other string) error{
-		"switchover": func(ctx context.Context, _ *timeline, _, other string) error {
-			_, err := b.e.Plugin(ctx, key.Namespace, "promote", key.Name, other)
+func (b *bench) ourPrimary(ctx context.Context, key client.ObjectKey) (string, error) {
+	c, err := b.e.Cluster(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	return c.Status.CurrentPrimary, nil
+}
+
+func (b *bench) ourWays(key client.ObjectKey, names []string) map[string]way {
+	promote := func(ctx context.Context, other string, flags ...string) error {
+		_, err := b.e.Plugin(ctx, key.Namespace, append([]string{"promote", key.Name, other}, flags...)...)
+		return err
+	}
+	primary := func(ctx context.Context) (string, error) { return b.ourPrimary(ctx, key) }
+	move := func(ctx context.Context, _, other string) error {
+		if err := promote(ctx, other, "--wait"); err != nil {
 			return err
-		},
-		"kill": func(ctx context.Context, _ *timeline, primary, _ string) error {
-			return b.e.KillServer(ctx, client.ObjectKey{Namespace: key.Namespace, Name: primary})
-		},
-		"delete": func(ctx context.Context, _ *timeline, primary, _ string) error {
-			_, err := b.e.Kubectl(ctx, "-n", key.Namespace, "delete", "pod", primary, "--wait=false")
-			return err
-		},
+		}
+		return b.settleCluster(ctx, key)
+	}
+	return map[string]way{
+		"switchover": {do: func(ctx context.Context, _ *timeline, _, other string) error { return promote(ctx, other) }},
+		"kill":       {do: doing(b.killServer)},
+		"delete":     {do: doing(b.deletePod)},
+		"oom":        {do: doing(b.exhaustMemory)},
+		"container":  {do: doing(b.killContainer)},
+		"node":       b.nodeWay(names, primary, move),
 	}
 }
 

@@ -2,13 +2,9 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,91 +14,54 @@ import (
 	"cnmsql.co/operator/e2e/framework"
 )
 
-// script is the other side: what a person would run who has a connection to every server at hand.
+// script is one of the other sides: what a person would run who has a connection to every server at hand.
 type script struct {
-	b        *bench
-	password string
-	names    []string
-	admin    map[string]*sql.DB
+	*plain
 
 	mu      sync.Mutex
 	current string
 }
 
+// scriptService is the Service that the script leads to the primary.
+const scriptService = "script-rw"
+
+var scriptKind = kind{name: "script", options: func(int) []string { return nil }}
+
 // scripted makes the Pods and sets replication up, unless an earlier run has.
 func (b *bench) scripted(ctx context.Context) (*side, error) {
-	if err := b.createScript(ctx); err != nil {
+	rw := service(scriptService, "", map[string]string{plainLabel: scriptKind.name, roleLabel: rolePrimary})
+	if err := b.e.Client.Create(ctx, rw); err != nil && (!b.keep || !apierrors.IsAlreadyExists(err)) {
+		return nil, fmt.Errorf("creating %s: %w", scriptService, err)
+	}
+	p, err := b.plainServers(ctx, scriptKind)
+	if err != nil {
 		return nil, err
 	}
-	secret := &corev1.Secret{}
-	if err := b.e.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: scriptName}, secret); err != nil {
-		return nil, fmt.Errorf("reading Secret %s: %w", scriptName, err)
-	}
-	s := &script{b: b, password: string(secret.Data["password"]), admin: map[string]*sql.DB{}}
-	for n := 1; n <= instances; n++ {
-		s.names = append(s.names, scriptInstance(n))
-	}
-	if err := s.connect(ctx); err != nil {
-		return nil, err
-	}
+	s := &script{plain: p}
 	if err := s.replicate(ctx); err != nil {
 		return nil, err
 	}
 	return &side{
-		name: "scripted", service: scriptService, sticky: true, instances: s.names, settle: s.settle,
-		db:      b.e.PlainDatabase(namespace, "app", "app", s.password),
+		name: "scripted", service: scriptService, sticky: true, instances: s.names, settle: s.settle, db: s.database(),
 		primary: func(context.Context) (string, error) { return s.primary(), nil },
-		ways: map[string]func(ctx context.Context, t *timeline, primary, other string) error{
-			"switchover": s.switchOver,
-			"kill":       s.failOver,
+		ways: map[string]way{
+			"switchover": {do: s.switchOver},
+			"kill":       {do: s.failOver(b.killServer, s.awaitServer)},
+			"delete":     {do: s.failOver(b.deletePod, s.restore)},
+			"oom":        {do: s.failOver(b.exhaustMemory, s.awaitServer)},
+			"container":  {do: s.failOver(b.killContainer, s.awaitServer)},
 		},
 		observe: func(ctx context.Context, t *timeline) error {
 			o := newObserver(t)
-			return errors.Join(b.followPods(ctx, o, client.MatchingLabels{scriptLabel: scriptName}, scriptRoleLabel), b.followEndpoints(ctx, o, scriptService))
+			return errors.Join(b.followPods(ctx, o, client.MatchingLabels{plainLabel: scriptKind.name}, roleLabel), b.followEndpoints(ctx, o, scriptService))
 		},
 	}, nil
-}
-
-func (b *bench) createScript(ctx context.Context) error {
-	objects, err := scriptObjects(rand.Text())
-	if err != nil {
-		return err
-	}
-	for _, o := range objects {
-		err := b.e.Client.Create(ctx, o)
-		if err != nil && (!b.keep || !apierrors.IsAlreadyExists(err)) {
-			return fmt.Errorf("creating %s: %w", o.GetName(), err)
-		}
-	}
-	return nil
-}
-
-// connect waits until every server answers.
-func (s *script) connect(ctx context.Context) error {
-	d := s.b.e.PlainDatabase(namespace, "", "script", s.password)
-	for _, name := range s.names {
-		db, err := d.Open(name)
-		if err != nil {
-			return err
-		}
-		s.admin[name] = db
-		if err := s.awaitServer(ctx, name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *script) awaitServer(ctx context.Context, name string) error {
-	return framework.Await(ctx, name+" to answer", readyWithin, func(ctx context.Context) (bool, string, error) {
-		return true, "", s.admin[name].PingContext(ctx)
-	})
 }
 
 // replicate makes the first a primary, unless there is one.
 func (s *script) replicate(ctx context.Context) error {
 	pods := &corev1.PodList{}
-	err := s.b.e.Client.List(ctx, pods, client.InNamespace(namespace), client.MatchingLabels{scriptRoleLabel: rolePrimary})
+	err := s.b.e.Client.List(ctx, pods, client.InNamespace(namespace), client.MatchingLabels{plainLabel: scriptKind.name, roleLabel: rolePrimary})
 	if err != nil {
 		return fmt.Errorf("looking for the script's primary: %w", err)
 	}
@@ -131,11 +90,15 @@ func (s *script) replicate(ctx context.Context) error {
 	return s.settle(ctx)
 }
 
-// label gives a Pod its role, and with it the Service its endpoint.
+// label gives a Pod its role, and with it the Service its endpoint. A Pod that is gone needs none.
 func (s *script) label(ctx context.Context, name, role string) error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, scriptRoleLabel, role)
-	if err := s.b.e.Client.Patch(ctx, pod, client.RawPatch("application/merge-patch+json", patch)); err != nil {
+	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, roleLabel, role)
+	err := s.b.e.Client.Patch(ctx, pod, client.RawPatch("application/merge-patch+json", patch))
+	if role != rolePrimary {
+		err = client.IgnoreNotFound(err)
+	}
+	if err != nil {
 		return fmt.Errorf("labelling %s: %w", name, err)
 	}
 	if role == rolePrimary {
@@ -150,10 +113,6 @@ func (s *script) primary() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.current
-}
-
-func (s *script) others(than ...string) []string {
-	return slices.DeleteFunc(slices.Clone(s.names), func(name string) bool { return slices.Contains(than, name) })
 }
 
 // settle waits until both replicas follow the primary and acknowledge its commits.
@@ -177,23 +136,4 @@ func (s *script) settle(ctx context.Context) error {
 		want := len(s.names) - 1
 		return following == want && acking == want, fmt.Sprintf("%d follow, %d acknowledge", following, acking), nil
 	})
-}
-
-// query reads one value.
-func query[T any](ctx context.Context, db *sql.DB, statement string, args ...any) (T, error) {
-	var value T
-	if err := db.QueryRowContext(ctx, statement, args...).Scan(&value); err != nil {
-		return value, fmt.Errorf("%.60s: %w", statement, err)
-	}
-	return value, nil
-}
-
-// timed does a step and tells the timeline how long it took.
-func timed(t *timeline, what string, do func() error) error {
-	begin := time.Now()
-	if err := do(); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	t.add("script", "%s; took %.1f ms", what, float64(time.Since(begin).Microseconds())/1000)
-	return nil
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"sync"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"cnmsql.co/operator/e2e/framework"
 	"cnmsql.co/operator/instance/flavor"
 	"cnmsql.co/operator/instance/gtid"
@@ -23,16 +21,6 @@ const (
 	// sleep ends before a connection's read would.
 	sleep = "DO SLEEP(4)"
 )
-
-// exec carries out statements on a server.
-func (s *script) exec(ctx context.Context, name string, statements ...string) error {
-	for _, statement := range statements {
-		if _, err := s.admin[name].ExecContext(ctx, statement); err != nil {
-			return fmt.Errorf("%s on %s: %w", statement[:min(len(statement), 60)], name, err)
-		}
-	}
-	return nil
-}
 
 // follow makes a server, whatever it was, a replica of another.
 func (s *script) follow(ctx context.Context, name, source string) error {
@@ -109,24 +97,39 @@ func (s *script) switchOver(ctx context.Context, t *timeline, primary, other str
 	return nil
 }
 
-// failOver kills the primary's server and promotes the replica that has most, from the moment in which a
-// connection that is open to it breaks.
-func (s *script) failOver(ctx context.Context, t *timeline, primary, _ string) error {
-	killed := make(chan error, 1)
-	go func() {
-		killed <- s.b.e.KillServer(ctx, client.ObjectKey{Namespace: namespace, Name: primary})
-	}()
-	if err := s.awaitDeath(ctx, primary, killed); err != nil {
-		return err
+// failOver ends the primary and promotes the replica that has most, from the moment in which a connection that is open to
+// it breaks. bringBack waits until there is a server again, which then joins the others.
+func (s *script) failOver(end func(ctx context.Context, pod string) error, bringBack func(ctx context.Context, name string) error) func(context.Context, *timeline, string, string) error {
+	return func(ctx context.Context, t *timeline, primary, _ string) error {
+		ended := make(chan error, 1)
+		go func() { ended <- end(ctx, primary) }()
+		if err := s.awaitDeath(ctx, primary, ended); err != nil {
+			return err
+		}
+		t.add("script", "%s is dead", primary)
+		err := timed(t, "label off "+primary, func() error { return s.label(ctx, primary, roleReplica) })
+		if err != nil {
+			return err
+		}
+		best, err := s.succeed(ctx, t, primary)
+		if err != nil {
+			return err
+		}
+		if err := <-ended; err != nil {
+			return err
+		}
+		if err := bringBack(ctx, primary); err != nil {
+			return err
+		}
+		return timed(t, primary+" is back and follows", func() error { return s.rejoin(ctx, primary, best) })
 	}
-	t.add("script", "%s is dead", primary)
-	err := timed(t, "label off "+primary, func() error { return s.label(ctx, primary, roleReplica) })
+}
+
+// succeed makes the best replica the primary, and the other one follow it.
+func (s *script) succeed(ctx context.Context, t *timeline, dead string) (best string, err error) {
+	best, third, set, err := s.elect(ctx, t, dead)
 	if err != nil {
-		return err
-	}
-	best, third, set, err := s.elect(ctx, t, primary)
-	if err != nil {
-		return err
+		return "", err
 	}
 	for _, step := range []func() error{
 		func() error { return s.applied(ctx, t, best, set) },
@@ -137,16 +140,12 @@ func (s *script) failOver(ctx context.Context, t *timeline, primary, _ string) e
 		func() error {
 			return timed(t, third+" follows", func() error { return s.repoint(ctx, third, best) })
 		},
-		func() error { return <-killed },
-		func() error {
-			return timed(t, primary+" is back and follows", func() error { return s.rejoin(ctx, primary, best) })
-		},
 	} {
 		if err := step(); err != nil {
-			return err
+			return "", err
 		}
 	}
-	return nil
+	return best, nil
 }
 
 // awaitDeath returns when a connection to a server that was asked to sleep breaks; with an error when the
@@ -201,12 +200,9 @@ func (s *script) stopReceiver(ctx context.Context, t *timeline, name string) (se
 	return gtid.Parse(done + "," + got)
 }
 
-// rejoin makes the former primary a replica when it is back. One that committed what nobody received, and
-// nobody was told of, gets a copy of the new primary's data.
+// rejoin makes the former primary a replica. One that has no data, or that committed what nobody received and nobody was
+// told of, gets a copy of the new primary's.
 func (s *script) rejoin(ctx context.Context, name, source string) error {
-	if err := s.awaitServer(ctx, name); err != nil {
-		return err
-	}
 	own, err := query[string](ctx, s.admin[name], executed)
 	if err != nil {
 		return err
@@ -217,6 +213,8 @@ func (s *script) rejoin(ctx context.Context, name, source string) error {
 	}
 	if extra != "" {
 		s.b.say("    %s holds writes that no one else has, none of them acknowledged: cloning it", name)
+	}
+	if extra != "" || own == "" {
 		if err := s.clone(ctx, name, source); err != nil {
 			return err
 		}
@@ -228,8 +226,8 @@ func (s *script) rejoin(ctx context.Context, name, source string) error {
 }
 
 // cloneCommand runs where no answer is waited for within the time of a connection.
-const cloneCommand = `mysql --socket ` + scriptData + `/mysql.sock -u root -e "SET GLOBAL super_read_only = OFF, GLOBAL clone_valid_donor_list = '$1:3306';
-CLONE INSTANCE FROM script@'$1':3306 IDENTIFIED BY '$(cat ` + scriptConfig + `/password)' REQUIRE SSL"`
+const cloneCommand = `mysql --socket ` + plainData + `/mysql.sock -u root -e "SET GLOBAL super_read_only = OFF, GLOBAL clone_valid_donor_list = '$1:3306';
+CLONE INSTANCE FROM script@'$1':3306 IDENTIFIED BY '$(cat ` + plainConfig + `/password)' REQUIRE SSL"`
 
 func (s *script) clone(ctx context.Context, name, source string) error {
 	_, err := s.b.e.Kubectl(ctx, "-n", namespace, "exec", name, "-c", "mysql", "--", "sh", "-c", cloneCommand, "sh", host(source))

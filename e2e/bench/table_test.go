@@ -1,6 +1,8 @@
 package main
 
 import (
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,26 +23,73 @@ func TestMedianIsTheMiddleOrTheMeanOfTheTwoInTheMiddle(t *testing.T) {
 	}
 }
 
-func TestTableComparesMediansAndLeavesOutWhatWasNotMeasured(t *testing.T) {
-	table := newTable()
-	for _, ms := range []time.Duration{300, 100, 200} {
-		table.add("switchover", "ours", result{service: 2 * ms * time.Millisecond, direct: ms * time.Millisecond})
-		table.add("switchover", "scripted", result{service: ms * time.Millisecond, direct: ms * time.Millisecond})
+func add(t *testing.T, to *table, way, side string, service, direct time.Duration) {
+	t.Helper()
+	if err := to.add(way, side, result{service: service, direct: direct}); err != nil {
+		t.Fatal(err)
 	}
-	table.add("delete", "ours", result{service: time.Second, direct: time.Second})
+}
+
+func opened(t *testing.T, file string) *table {
+	t.Helper()
+	table, err := openTable(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+func printed(t *table) (lines []string) {
 	var b strings.Builder
-	table.print(&b)
-	var rows []string
-	for line := range strings.Lines(b.String()) {
-		rows = append(rows, strings.Join(strings.Fields(line), " "))
+	t.print(&b)
+	for line := range strings.Lines(strings.TrimSpace(b.String())) {
+		lines = append(lines, strings.Join(strings.Fields(line), " "))
 	}
+	return lines
+}
+
+func TestTableHasMediansAndMaximaOfAllSidesInTheirOrderAndSaysWhichTargetsAreMet(t *testing.T) {
+	table := opened(t, "")
+	add(t, table, "kill", "gr", 0, 7*time.Second)
+	for _, n := range []time.Duration{3, 1, 2} {
+		add(t, table, "kill", "ours", 2*n*time.Second, n*time.Second)
+	}
+	add(t, table, "switchover", "ours", 900*time.Millisecond, 500*time.Millisecond)
 	want := []string{
-		"switchover service 3 0.400 s 0.600 s 0.200 s 0.300 s 2.0",
-		"switchover direct 3 0.200 s 0.300 s 0.200 s 0.300 s 1.0",
-		"delete service 1 1.000 s 1.000 s - - -",
-		"delete direct 1 1.000 s 1.000 s - - -",
+		"median / worst (runs) through ours gr",
+		"switchover service 0.900 s / 0.900 s (1) -",
+		"switchover direct 0.500 s / 0.500 s (1) -",
+		"kill service 4.000 s / 6.000 s (3) -",
+		"kill direct 2.000 s / 3.000 s (3) 7.000 s / 7.000 s (1)",
+		"met: switchover through the Service under 1s, median 0.900 s",
+		"missed: kill through the Service under 3s, median 4.000 s",
+		"met: kill not slower than gr, medians 2.000 s and 7.000 s",
 	}
-	if got := strings.Join(rows[2:], "\n"); got != strings.Join(want, "\n") {
-		t.Errorf("got\n%s\nwant\n%s", got, strings.Join(want, "\n"))
+	if got := printed(table); !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestResultsThatWereKeptAreInTheTableOfTheNextRun(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "results")
+	first := opened(t, file)
+	add(t, first, "node", "ours", 19*time.Second, 18*time.Second)
+	add(t, first, "node", "gr-default", 0, 11*time.Second)
+	second := opened(t, file)
+	if got, want := printed(second), printed(first); !slices.Equal(got, want) || len(got) < 3 {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	add(t, second, "node", "ours", 21*time.Second, 20*time.Second)
+	if got := len(opened(t, file).pauses[cell{"node", direct, "ours"}]); got != 2 {
+		t.Errorf("%d results are kept, want 2", got)
+	}
+}
+
+func TestNamesThatThereAreNotAreRefused(t *testing.T) {
+	if err := allOf("way", []string{"kill", "kil"}, ways); err == nil || !strings.Contains(err.Error(), `"kil"`) {
+		t.Errorf("got %v", err)
+	}
+	if err := allOf("side", sides, sides); err != nil {
+		t.Error(err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,7 +25,7 @@ type application struct {
 	done   sync.WaitGroup
 }
 
-// writers are the two applications of a run.
+// writers are the applications of a run. service is nil where there is no Service.
 type writers struct {
 	service, direct *application
 	cancel          context.CancelFunc
@@ -34,15 +35,14 @@ type writers struct {
 // startWriters makes the tables anew and begins to write to them.
 func startWriters(ctx context.Context, s *side, t *timeline) (*writers, error) {
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	w := &writers{
-		service: &application{table: "service", ledger: framework.NewLedger()},
-		direct:  &application{table: "direct", ledger: framework.NewLedger()},
-		cancel:  cancel,
+	w := &writers{direct: &application{table: "direct", ledger: framework.NewLedger()}, cancel: cancel}
+	if s.service != "" {
+		w.service = &application{table: "service", ledger: framework.NewLedger()}
 	}
 	routed := *s.db
 	routed.RejectReadOnly = s.sticky
-	err := makeTables(ctx, s, w.service.table, w.direct.table)
-	if err == nil {
+	err := makeTables(ctx, s, w.applications())
+	if err == nil && w.service != nil {
 		err = w.service.open(running, routed.Open, s.service, t)
 	}
 	for _, name := range s.instances {
@@ -57,25 +57,38 @@ func startWriters(ctx context.Context, s *side, t *timeline) (*writers, error) {
 	return w, nil
 }
 
-func makeTables(ctx context.Context, s *side, tables ...string) error {
-	db, err := s.db.Open(s.service)
+func (w *writers) applications() []*application {
+	return slices.DeleteFunc([]*application{w.service, w.direct}, func(a *application) bool { return a == nil })
+}
+
+// makeTables goes through the Service, or to the primary where there is none.
+func makeTables(ctx context.Context, s *side, applications []*application) error {
+	host := s.service
+	if host == "" {
+		primary, err := s.primary(ctx)
+		if err != nil {
+			return err
+		}
+		host = primary
+	}
+	db, err := s.db.Open(host)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	err = framework.Await(ctx, "the Service "+s.service+" to lead to a server", time.Minute, func(ctx context.Context) (bool, string, error) {
+	err = framework.Await(ctx, host+" to lead to a server", time.Minute, func(ctx context.Context) (bool, string, error) {
 		return true, "", db.PingContext(ctx)
 	})
 	if err != nil {
 		return err
 	}
-	for _, table := range tables {
+	for _, a := range applications {
 		for _, statement := range []string{
-			"DROP TABLE IF EXISTS " + table,
-			"CREATE TABLE " + table + " (id BIGINT PRIMARY KEY, written TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6))",
+			"DROP TABLE IF EXISTS " + a.table,
+			"CREATE TABLE " + a.table + " (id BIGINT PRIMARY KEY, written TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6))",
 		} {
 			if _, err := db.ExecContext(ctx, statement); err != nil {
-				return fmt.Errorf("preparing the table %s: %w", table, err)
+				return fmt.Errorf("preparing the table %s: %w", a.table, err)
 			}
 		}
 	}
@@ -115,14 +128,24 @@ func (a *application) write(ctx context.Context, db *sql.DB, seen *outcomes) {
 	}
 }
 
-// awaitCalm waits until both have had their writes acknowledged for a while.
+// awaitCalm waits until all have had their writes acknowledged for a while.
 func (w *writers) awaitCalm(ctx context.Context) error {
 	from := time.Now()
 	return framework.Await(ctx, "calm writes", calmWithin, func(context.Context) (bool, string, error) {
-		now := time.Now()
-		service, direct := w.service.ledger.Gap(now.Add(-calm), now), w.direct.ledger.Gap(now.Add(-calm), now)
-		_, last := w.service.ledger.Errors()
-		return now.Sub(from) >= calm && max(service, direct) < calmPause, fmt.Sprintf("pauses of %s and %s; the last error: %v", service, direct, last), nil
+		now, pause, last := time.Now(), time.Duration(0), error(nil)
+		for _, a := range w.applications() {
+			pause = max(pause, a.ledger.Gap(now.Add(-calm), now))
+			_, last = a.ledger.Errors()
+		}
+		return now.Sub(from) >= calm && pause < calmPause, fmt.Sprintf("a pause of %s; the last error: %v", pause, last), nil
+	})
+}
+
+// awaitWrites waits until each application has had a write acknowledged after a moment.
+func (w *writers) awaitWrites(ctx context.Context, after time.Time) error {
+	return framework.Await(ctx, "writes to be acknowledged again", calmWithin, func(context.Context) (bool, string, error) {
+		waiting := slices.ContainsFunc(w.applications(), func(a *application) bool { return !a.ledger.Acked(after) })
+		return !waiting, "", nil
 	})
 }
 
@@ -130,7 +153,7 @@ func (w *writers) awaitCalm(ctx context.Context) error {
 func (w *writers) stop() {
 	w.once.Do(func() {
 		w.cancel()
-		for _, a := range []*application{w.service, w.direct} {
+		for _, a := range w.applications() {
 			a.done.Wait()
 			for _, db := range a.pools {
 				_ = db.Close()
@@ -146,7 +169,7 @@ func (w *writers) verify(ctx context.Context, s *side) error {
 		if err != nil {
 			return err
 		}
-		for _, a := range []*application{w.service, w.direct} {
+		for _, a := range w.applications() {
 			if err == nil {
 				err = a.verify(ctx, db, host)
 			}
