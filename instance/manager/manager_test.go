@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -307,9 +308,34 @@ func TestTheFirstInstanceServesResumesAndStops(t *testing.T) {
 	}
 	t.Logf("stopped in %s", took.Round(time.Millisecond))
 
+	corrupted(c)
+
 	// A new Pod on the same volume.
 	m = c.start(1)
 	m.await("writable again", 60*time.Second, writable)
+}
+
+// corrupted starts a Pod on data that the server cannot read. It says so, goes on trying, and wipes nothing.
+func corrupted(c *cluster) {
+	c.t.Helper()
+	file := filepath.Join(c.dir, "c-1", "data", "data", "mysql.ibd")
+	whole, err := os.ReadFile(file)
+	c.must(err)
+	c.must(os.WriteFile(file, bytes.Repeat([]byte("?"), len(whole)), 0o640))
+	m := c.start(1)
+	r := m.await("failing", 60*time.Second, func(r protocol.Report) bool { return r.Server.Restarts >= 2 && r.Server.LastError != "" })
+	if r.Provision != nil && r.Provision.LastError != "" {
+		c.t.Errorf("it was initialised anew: %+v", r.Provision)
+	}
+	if code, body := m.probe("/livez"); code != http.StatusOK {
+		c.t.Errorf("to start the container anew does not help: %d %s", code, body)
+	}
+	m.stop()
+	if now, err := os.ReadFile(file); err != nil || now[0] != '?' {
+		c.t.Errorf("the data were touched: %v", err)
+	}
+	c.t.Logf("said of damaged data: %s", r.Server.LastError)
+	c.must(os.WriteFile(file, whole, 0o640))
 }
 
 func TestInstancesJoinAndChangeTheRole(t *testing.T) {
