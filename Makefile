@@ -8,7 +8,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 IMG     ?= cnmsql/operator:dev
 NODES   ?= 1
 RUNS    ?= 10
-# Of make sim.
+# Of make sim and make chaos.
 SEED      ?= 1
 SCHEDULES ?= 1000000
 DURATION  ?= 10m
@@ -25,7 +25,7 @@ MODULES := . e2e e2e/lab
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo "  VERSION=$(VERSION) IMG=$(IMG) NODES=$(NODES) (of the demo; three for e2e and bench-failover)"
+	@echo "  VERSION=$(VERSION) IMG=$(IMG) NODES=$(NODES) (of the demo; three for e2e, chaos and bench-failover)"
 
 ##@ See it
 .PHONY: demo demo-down
@@ -62,7 +62,7 @@ lint: drift ## Check formatting, generated files, and the code's rules
 	@cd e2e && go tool -modfile=../go.tools.mod golangci-lint run
 
 ##@ Test it
-.PHONY: test test-unit sim test-mysql test-demo e2e bench bench-failover
+.PHONY: test test-unit sim test-mysql test-demo e2e chaos bench bench-failover
 test: ## Every layer, with the seconds of each (what .ci/run calls)
 	@.ci/layers lint test-unit test-mysql test-demo e2e
 
@@ -81,6 +81,10 @@ test-demo: ## The demonstration on the lab, as a test: no acknowledged write may
 
 e2e: build image bin/kubectl ## Tests against the lab; one that is up is used and left, else one is made and ended
 	@.ci/e2e $(IMG) bin/operator.tar
+
+chaos: build image bin/kubectl ## Random faults on the lab while clients write, in rounds; nothing may be lost (SEED= DURATION= CHAOS="-kinds ...")
+	@cd e2e && go build -buildvcs=false -o ../bin/chaos ./chaos
+	@bin/chaos -archive bin/operator.tar -nodes $${NODES:-3} -seed $(SEED) -duration $(DURATION) $(CHAOS)
 
 bench-failover: build image bin/kubectl ## How long writes stand still, beside a script's steps and Group Replication (RUNS=10; BENCH="-ways kill,node -sides ours,gr -trace")
 	@cd e2e && go build -buildvcs=false -o ../bin/bench ./bench

@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -21,6 +22,11 @@ type Database struct {
 	// RejectReadOnly gives a connection up that turns out to lead to a read-only server, as some drivers can. With our
 	// Clusters it is not needed: a former primary refuses clients.
 	RejectReadOnly bool
+	// Resolve finds the address of a host without asking the cluster's DNS, as a client does that has asked before.
+	// Nil, or an empty answer: the DNS is asked.
+	Resolve func(host string) (address string)
+	// Patience is how long an answer is waited for; 0 is 5 seconds.
+	Patience time.Duration
 
 	lab      Lab
 	cluster  client.ObjectKey
@@ -72,13 +78,19 @@ func (d *Database) Open(host string) (*sql.DB, error) {
 	c.User, c.Passwd, c.DBName = d.user, d.password, d.name
 	c.Net, c.Addr = "tcp", full+":3306"
 	c.RejectReadOnly = d.RejectReadOnly
-	c.Timeout, c.ReadTimeout, c.WriteTimeout = time.Second, 5*time.Second, 5*time.Second
+	patience := cmp.Or(d.Patience, 5*time.Second)
+	c.Timeout, c.ReadTimeout, c.WriteTimeout = time.Second, patience, patience
 	c.TLS = &tls.Config{RootCAs: d.roots, ServerName: full, MinVersion: tls.VersionTLS12}
 	if d.roots == nil {
 		c.TLS.InsecureSkipVerify = true // #nosec G402 -- see PlainDatabase
 	}
 	c.Logger = log.New(io.Discard, "", 0)
 	c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if d.Resolve != nil {
+			if ip := d.Resolve(host); ip != "" {
+				address = net.JoinHostPort(ip, "3306")
+			}
+		}
 		return d.lab.dial().DialContext(ctx, network, address)
 	}
 	connector, err := mysql.NewConnector(c)

@@ -17,12 +17,13 @@ type Lab struct {
 	Script string
 }
 
-// Up starts the lab unless it is up; progress gets its lines. It tells whether it was started.
-func (l Lab) Up(ctx context.Context, nodes int, progress io.Writer) (started bool, err error) {
+// Up starts the lab unless it is up; progress gets its lines, lab up the flags. It tells whether it was started.
+func (l Lab) Up(ctx context.Context, nodes int, progress io.Writer, flags ...string) (started bool, err error) {
 	if _, err := run(ctx, nil, l.Script, "status"); err == nil {
 		return false, nil
 	}
-	if err := stream(ctx, nil, progress, progress, l.Script, "up", "--nodes", strconv.Itoa(nodes)); err != nil {
+	args := append([]string{"up", "--nodes", strconv.Itoa(nodes)}, flags...)
+	if err := stream(ctx, nil, progress, progress, l.Script, args...); err != nil {
 		return false, fmt.Errorf("starting the lab: %w", err)
 	}
 	return true, nil
@@ -53,6 +54,12 @@ func (l Lab) Load(ctx context.Context, archives ...string) error {
 // Node does one of cut, heal, kill and start to a node.
 func (l Lab) Node(ctx context.Context, verb, node string) error {
 	_, err := run(ctx, nil, l.Script, verb, node)
+	return err
+}
+
+// CutFrom keeps a node from one side: api or peers. Node "heal" undoes it.
+func (l Lab) CutFrom(ctx context.Context, node, side string) error {
+	_, err := run(ctx, nil, l.Script, "cut", node, "--from", side)
 	return err
 }
 

@@ -100,7 +100,13 @@ func (l *Ledger) Pause(from, to time.Time) (begin time.Time, long time.Duration)
 }
 
 // Missing are the acknowledged keys that are not among those found in the database.
-func (l *Ledger) Missing(found []int64) []int64 {
+func (l *Ledger) Missing(found []int64) []int64 { return l.missing(found, nil) }
+
+// MissingBefore is Missing of what was acknowledged before t, for a database that was read from t on while
+// the writing went on.
+func (l *Ledger) MissingBefore(found []int64, t time.Time) []int64 { return l.missing(found, &t) }
+
+func (l *Ledger) missing(found []int64, before *time.Time) []int64 {
 	there := make(map[int64]bool, len(found))
 	for _, k := range found {
 		there[k] = true
@@ -109,12 +115,34 @@ func (l *Ledger) Missing(found []int64) []int64 {
 	defer l.mu.Unlock()
 	var missing []int64
 	for _, a := range l.acked {
-		if !there[a.key] {
+		if !there[a.key] && (before == nil || a.at.Before(*before)) {
 			missing = append(missing, a.key)
 		}
 	}
 	slices.Sort(missing)
 	return missing
+}
+
+// When is the time at which a write was acknowledged; the zero time if it was not.
+func (l *Ledger) When(key int64) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.IndexFunc(l.acked, func(a ack) bool { return a.key == key })
+	if i < 0 {
+		return time.Time{}
+	}
+	return l.acked[i].at
+}
+
+// First is the time of the first write that was acknowledged after t; the zero time if none was.
+func (l *Ledger) First(t time.Time) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.IndexFunc(l.acked, func(a ack) bool { return a.at.After(t) })
+	if i < 0 {
+		return time.Time{}
+	}
+	return l.acked[i].at
 }
 
 // Invented are keys in the database that nobody wrote, or that are there twice.

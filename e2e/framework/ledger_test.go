@@ -57,6 +57,20 @@ func TestMissingAreAcknowledgedWritesThatAreNotThere(t *testing.T) {
 	}
 }
 
+func TestMissingBeforeLeavesOutWhatWasAcknowledgedLater(t *testing.T) {
+	l := written(1, 2, 3)
+	if got := l.MissingBefore([]int64{1}, at(3)); !slices.Equal(got, []int64{2}) {
+		t.Errorf("missing %v", got)
+	}
+}
+
+func TestWhenAndFirstFindAcknowledgedWrites(t *testing.T) {
+	l := written(1, 2)
+	if !l.When(2).Equal(at(2)) || !l.When(9).IsZero() || !l.First(at(1)).Equal(at(2)) || !l.First(at(2)).IsZero() {
+		t.Errorf("%s %s %s %s", l.When(2), l.When(9), l.First(at(1)), l.First(at(2)))
+	}
+}
+
 func TestInventedAreKeysThatNobodyWroteOrThatAreThereTwice(t *testing.T) {
 	l := written(1, 2)
 	if got := l.Invented([]int64{1, 2}); got != nil {
