@@ -130,9 +130,11 @@ func (p *Plan) fault(kind Kind, first bool) Fault {
 	return f
 }
 
-// company is a change of primary for a round whose faults only matter during one.
+// company is a change of primary for a round with a fault that only matters during one, and none that may bring it.
 func (p *Plan) company(faults []Fault) *Fault {
-	if slices.ContainsFunc(faults, func(f Fault) bool { return !Kinds[f.Kind].idle }) {
+	idle := slices.ContainsFunc(faults, func(f Fault) bool { return Kinds[f.Kind].idle })
+	busy := slices.ContainsFunc(faults, func(f Fault) bool { return f.Target == Primary || Kinds[f.Kind].area == "switchover" })
+	if !idle || busy {
 		return nil
 	}
 	choices := []Kind{Switchover, KillServer, DeletePod, KillNode}
