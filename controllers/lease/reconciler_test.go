@@ -277,6 +277,7 @@ func TestInstanceMayDoNoMoreThanItNeeds(t *testing.T) {
 		{APIGroups: []string{"mysql.cnmsql.co"}, Resources: []string{"clusters"}, ResourceNames: []string{"c1"}, Verbs: []string{"get", "watch"}},
 		{APIGroups: []string{"mysql.cnmsql.co"}, Resources: []string{"clusters/status"}, ResourceNames: []string{"c1"}, Verbs: []string{"update"}},
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{"c1-primary"}, Verbs: []string{"get", "update", "watch"}},
+		{APIGroups: []string{""}, Resources: []string{"pods"}, ResourceNames: []string{"c1-2"}, Verbs: []string{"get"}},
 	}
 	if diff := cmp.Diff(want, role.Rules); diff != "" {
 		t.Errorf("rules (-want +got):\n%s", diff)

@@ -30,7 +30,7 @@ func over(general, particular map[string]string) map[string]string {
 }
 
 // Role is what one instance may do: follow its own Cluster and write its status, follow and renew the primary Lease
-// (but neither make nor delete it). No other verb has a call in the instance manager, whose watches select one name
+// (but neither make nor delete it), see whether its own Pod is to be stopped. No other verb has a call in the instance manager, whose watches select one name
 // and need no list. Nothing about Secrets: those it needs are mounted.
 func Role(c *api.Cluster, instance string) *rbacv1.Role {
 	return &rbacv1.Role{
@@ -39,6 +39,7 @@ func Role(c *api.Cluster, instance string) *rbacv1.Role {
 			{APIGroups: []string{api.GroupVersion.Group}, Resources: []string{"clusters"}, ResourceNames: []string{c.Name}, Verbs: []string{"get", "watch"}},
 			{APIGroups: []string{api.GroupVersion.Group}, Resources: []string{"clusters/status"}, ResourceNames: []string{c.Name}, Verbs: []string{"update"}},
 			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{c.LeaseName()}, Verbs: []string{"get", "update", "watch"}},
+			{APIGroups: []string{corev1.GroupName}, Resources: []string{"pods"}, ResourceNames: []string{instance}, Verbs: []string{"get"}},
 		},
 	}
 }

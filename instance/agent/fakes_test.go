@@ -41,20 +41,22 @@ var errDown = errors.New("the API server is down")
 
 // testAPI is an API server with one Cluster and one Lease. Updates are conditional, and watches are told.
 type testAPI struct {
-	mu       sync.Mutex
-	version  int
-	lease    *coordinationv1.Lease
-	cluster  *api.Cluster
-	down     bool
-	hanging  bool
-	latency  func() time.Duration
-	lost     int // answers to successful updates that are lost
-	renewals []time.Duration
-	clock    Clock
-	watches  map[*watch.RaceFreeFakeWatcher]string
-	onUpdate func(*api.Cluster)
-	onWrite  func() // when an update of the Cluster arrives, before it is looked at
-	onLease  func() // before the answer to an update of the Lease
+	mu      sync.Mutex
+	version int
+	lease   *coordinationv1.Lease
+	cluster *api.Cluster
+	down    bool
+	hanging bool
+	// podStopping is written in the Pod.
+	podStopping bool
+	latency     func() time.Duration
+	lost        int // answers to successful updates that are lost
+	renewals    []time.Duration
+	clock       Clock
+	watches     map[*watch.RaceFreeFakeWatcher]string
+	onUpdate    func(*api.Cluster)
+	onWrite     func() // when an update of the Cluster arrives, before it is looked at
+	onLease     func() // before the answer to an update of the Lease
 }
 
 func newTestAPI(clock Clock) *testAPI {
@@ -90,6 +92,12 @@ func (a *testAPI) outage(down, hanging bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.down, a.hanging = down, hanging
+}
+
+func (a *testAPI) setPodStopping() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.podStopping = true
 }
 
 func (a *testAPI) next() string {
@@ -162,6 +170,13 @@ func (a *testAPI) Cluster(ctx context.Context) (*api.Cluster, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.cluster.DeepCopy(), nil
+}
+
+func (a *testAPI) PodStopping(ctx context.Context, _, _ string) (bool, error) {
+	err := a.call(ctx)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.podStopping, err
 }
 
 // present is the Cluster as it is, for reading only.

@@ -2,11 +2,13 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,6 +28,8 @@ type API interface {
 	WatchCluster(ctx context.Context) (watch.Interface, error)
 	LeaseAPI
 	WatchLease(ctx context.Context) (watch.Interface, error)
+	// PodStopping tells whether the Pod of an instance that has this UID is to be stopped, or is gone already.
+	PodStopping(ctx context.Context, name, uid string) (bool, error)
 }
 
 // LeaseAPI is what the Keeper asks of the API server.
@@ -123,6 +127,22 @@ func (k *Kube) UpdateLease(ctx context.Context, l *coordinationv1.Lease) (*coord
 // WatchLease watches the primary Lease from its present state on.
 func (k *Kube) WatchLease(ctx context.Context) (watch.Interface, error) {
 	return k.watch(ctx, k.leases, "leases", k.lease)
+}
+
+// PodStopping reads the Pod.
+func (k *Kube) PodStopping(ctx context.Context, name, uid string) (bool, error) {
+	raw, err := k.clusters.Get().AbsPath("/api/v1").Namespace(k.namespace).Resource("pods").Name(name).MaxRetries(0).Do(ctx).Raw()
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	pod := metav1.PartialObjectMetadata{}
+	if err == nil {
+		err = json.Unmarshal(raw, &pod)
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading the Pod: %w", err)
+	}
+	return string(pod.UID) != uid || pod.DeletionTimestamp != nil, nil
 }
 
 // watch gives no resourceVersion, so the API server begins with the present object: an instance needs

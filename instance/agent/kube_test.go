@@ -54,6 +54,36 @@ func TestUpdatesAreConditional(t *testing.T) {
 	}
 }
 
+func TestAPodIsStoppingWhenItIsSaidSoOrGone(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		pod  *metav1.ObjectMeta
+		want bool
+	}{
+		{"it runs", &metav1.ObjectMeta{Name: "c-1", UID: "u1"}, false},
+		{"it was deleted with a grace period", &metav1.ObjectMeta{Name: "c-1", UID: "u1", DeletionTimestamp: new(metav1.Now())}, true},
+		{"another has its name", &metav1.ObjectMeta{Name: "c-1", UID: "u2"}, true},
+		{"it is gone", nil, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			k, s := newKube(t)
+			if c.pod != nil {
+				s.SetPod(*c.pod)
+			}
+			if got, err := k.PodStopping(t.Context(), "c-1", "u1"); err != nil || got != c.want {
+				t.Errorf("%t %v", got, err)
+			}
+		})
+	}
+	k, s := newKube(t)
+	s.Hang(true)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if got, err := k.PodStopping(ctx, "c-1", "u1"); err == nil || got {
+		t.Errorf("nobody answered: %t %v", got, err)
+	}
+}
+
 func event(t *testing.T, w watch.Interface) watch.Event {
 	t.Helper()
 	select {

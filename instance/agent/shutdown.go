@@ -43,6 +43,8 @@ type ShutdownOptions struct {
 	Abandon func()
 	// Disconnect closes the connections to the server, for good: a server that stops waits seconds for them.
 	Disconnect func()
+	// Ordered asks whether the Pod is to be stopped already. It is asked once, after signals are heard.
+	Ordered func(context.Context) (bool, error)
 	// Grace is what the kubelet gives this very Pod between the signal and the end; 0 when that is not known. The Cluster
 	// may say something else by now.
 	Grace time.Duration
@@ -62,12 +64,17 @@ func NewShutdown(o ShutdownOptions) *Shutdown { return &Shutdown{o: o} }
 // Run waits for a signal and ends the server; a second signal ends the waiting for others. It returns when
 // no server is left, or with ctx.
 func (s *Shutdown) Run(ctx context.Context, signals <-chan os.Signal) error {
+	ordered := make(chan struct{})
+	go s.orderedBefore(ctx, ordered)
+	signalled := false
 	select {
 	case <-ctx.Done():
 		return nil
 	case <-signals:
+		signalled = true
+	case <-ordered:
 	}
-	s.o.Log.Info("the Pod is being stopped")
+	s.o.Log.Info("the Pod is being stopped", "signal", signalled)
 	s.answered = time.Now()
 	grace, smart := api.DefaultMaxStopDelay, api.DefaultSmartShutdownTimeout
 	cluster := s.o.Watcher.Cluster()
@@ -84,11 +91,19 @@ func (s *Shutdown) Run(ctx context.Context, signals <-chan os.Signal) error {
 	hurry, hurried := context.WithCancel(ctx)
 	defer hurried()
 	go func() {
-		select {
-		case <-signals:
-			s.o.Log.Info("asked again: waiting for nobody")
-			hurried()
-		case <-ctx.Done():
+		for {
+			select {
+			case <-signals:
+			case <-ctx.Done():
+				return
+			}
+			if signalled {
+				s.o.Log.Info("asked again: waiting for nobody")
+				hurried()
+				return
+			}
+			// The signal of the stop that was seen in the Pod.
+			signalled = true
 		}
 	}()
 	s.o.Abandon()
@@ -96,6 +111,30 @@ func (s *Shutdown) Run(ctx context.Context, signals <-chan os.Signal) error {
 	s.o.Wake()
 	readOnly := s.giveUpRole(ctx, hurry, cluster, min(time.Duration(smart)*time.Second, limit/2))
 	return s.stopServer(ctx, readOnly)
+}
+
+// orderedBefore closes the channel when the Pod was to be stopped before this process could hear of it: the kubelet sends
+// its signal once, and the kernel drops what reaches process 1 before it listens. The stop is written into the Pod before the
+// signal is sent, so to ask once is enough.
+func (s *Shutdown) orderedBefore(ctx context.Context, ordered chan<- struct{}) {
+	for ctx.Err() == nil {
+		asked, cancel := context.WithTimeout(ctx, callTimeout)
+		stopping, err := s.o.Ordered(asked)
+		cancel()
+		if err == nil {
+			if stopping {
+				close(ordered)
+			}
+			return
+		}
+		s.o.Log.V(1).Info("cannot ask whether the Pod is being stopped", "error", err.Error())
+		timer := time.NewTimer(lastRepeat)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
 }
 
 // giveUpRole returns whether the server is confirmed to take no writes.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"os"
 	"syscall"
@@ -24,10 +25,20 @@ type ending struct {
 // stop sends the first signal.
 func (w *world) stop() *ending {
 	w.t.Helper()
+	e := w.mayStop()
+	e.signals <- syscall.SIGTERM
+	w.settle()
+	return e
+}
+
+// mayStop waits for a signal, or finds that the Pod is to be stopped.
+func (w *world) mayStop() *ending {
+	w.t.Helper()
 	e := &ending{world: w, signals: make(chan os.Signal, 2), ended: make(chan time.Duration, 1)}
 	s := NewShutdown(ShutdownOptions{
 		Name: self, Stopping: w.stopping, Instance: w.instance, Reader: w.server, Keeper: w.keeper, Watcher: w.watcher,
 		Grace: w.grace, Peers: w.peers, Wake: func() { w.wake() }, Abandon: func() {}, Disconnect: func() {}, Log: discard(),
+		Ordered: func(ctx context.Context) (bool, error) { return w.api.PodStopping(ctx, self, "") },
 	})
 	started := w.clock.Now()
 	go func() {
@@ -36,8 +47,6 @@ func (w *world) stop() *ending {
 		}
 		e.ended <- w.clock.Now() - started
 	}()
-	e.signals <- syscall.SIGTERM
-	w.settle()
 	return e
 }
 
@@ -61,6 +70,48 @@ func TestAReplicaStopsAtOnce(t *testing.T) {
 			t.Errorf("took %s", d)
 		}
 		w.wantSteps("stop")
+	})
+}
+
+// The kubelet signals once, and what reaches process 1 before it listens is lost.
+func TestAStopThatWasOrderedBeforeTheManagerListenedIsObeyed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.replica()
+		w.start()
+		w.api.outage(false, true)
+		w.api.setPodStopping()
+		e := w.mayStop()
+		time.Sleep(time.Minute)
+		if w.instance.Gone() {
+			t.Fatal("stopped before anybody said so")
+		}
+		w.api.outage(false, false)
+		if d := e.took(); d > time.Minute+15*time.Second {
+			t.Errorf("took %s", d)
+		}
+		w.wantSteps("stop")
+	})
+}
+
+// Its own signal may still arrive, and is no second one.
+func TestTheSignalOfAStopThatIsUnderWayIsNoHurry(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.primary()
+		w.start()
+		w.api.setPodStopping()
+		e := w.mayStop()
+		time.Sleep(5 * time.Second)
+		e.signals <- syscall.SIGTERM
+		time.Sleep(5 * time.Second)
+		if !w.server.now().Writable() {
+			t.Fatal("not writable while the operator has time")
+		}
+		e.signals <- syscall.SIGTERM
+		if d := e.took(); d > 12*time.Second {
+			t.Errorf("took %s after a second signal", d)
+		}
 	})
 }
 

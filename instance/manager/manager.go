@@ -123,7 +123,8 @@ func assemble(c Config, kube agent.API, reaper *mysqld.Reaper, guard *watchdog.G
 	m.abandoned = abandoned
 	m.shutdown = agent.NewShutdown(agent.ShutdownOptions{
 		Name: c.Instance, Stopping: stopping, Instance: m.server, Reader: m.mysql, Keeper: m.keeper, Watcher: m.watcher,
-		Grace: c.Grace, Peers: peers, Wake: wake, Abandon: abandon, Disconnect: m.disconnect, Log: log.WithName("shutdown"),
+		Ordered: func(ctx context.Context) (bool, error) { return kube.PodStopping(ctx, c.Instance, c.PodUID) },
+		Grace:   c.Grace, Peers: peers, Wake: wake, Abandon: abandon, Disconnect: m.disconnect, Log: log.WithName("shutdown"),
 	})
 	return m
 }

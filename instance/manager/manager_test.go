@@ -22,6 +22,7 @@ import (
 
 	"github.com/google/uuid"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	api "cnmsql.co/operator/api/v1alpha1"
 	"cnmsql.co/operator/instance/agent"
@@ -153,6 +154,7 @@ func (c *cluster) start(n int) *member {
 			return mysqld.Command{Args: []string{"/proc/self/exe"}, Env: []string{beWatchdog + "=1"}}
 		},
 	}
+	c.api.SetPod(metav1.ObjectMeta{Name: name, UID: types.UID(e.PodUID)})
 	kube, err := agent.NewKube(c.api.Config(), e.Namespace, e.Cluster)
 	c.must(err)
 	m := &member{c: c, signals: make(chan os.Signal, 2), ended: make(chan error, 1)}

@@ -28,6 +28,7 @@ type Server struct {
 	version int
 	cluster api.Cluster
 	lease   coordinationv1.Lease
+	pods    map[string]metav1.ObjectMeta
 	hangs   bool
 	calls   map[string]int
 }
@@ -35,7 +36,7 @@ type Server struct {
 // New serves a Cluster, and its Lease with nobody as the holder, until the test ends.
 func New(t testing.TB, cluster api.Cluster) *Server {
 	t.Helper()
-	s := &Server{t: t, changed: make(chan struct{}), version: 1000, cluster: cluster, calls: map[string]int{}}
+	s := &Server{t: t, changed: make(chan struct{}), version: 1000, cluster: cluster, calls: map[string]int{}, pods: map[string]metav1.ObjectMeta{}}
 	s.cluster.TypeMeta = metav1.TypeMeta{APIVersion: api.GroupVersion.String(), Kind: "Cluster"}
 	s.lease.TypeMeta = metav1.TypeMeta{APIVersion: "coordination.k8s.io/v1", Kind: "Lease"}
 	s.lease.Name, s.lease.Namespace = cluster.LeaseName(), cluster.Namespace
@@ -86,6 +87,24 @@ func (s *Server) Change(f func(*api.Cluster)) {
 	s.tell()
 }
 
+// SetPod makes a Pod known, with its metadata alone.
+func (s *Server) SetPod(m metav1.ObjectMeta) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pods[m.Name] = m
+}
+
+func (s *Server) getPod(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	m, there := s.pods[r.PathValue("name")]
+	s.mu.Unlock()
+	if !there {
+		failure(w, http.StatusNotFound, metav1.StatusReasonNotFound, "pods \""+r.PathValue("name")+"\" not found")
+		return
+	}
+	write(w, http.StatusOK, &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: m})
+}
+
 // Lease is the primary Lease.
 func (s *Server) Lease() coordinationv1.Lease {
 	s.mu.Lock()
@@ -119,6 +138,7 @@ func (s *Server) handler() http.Handler {
 	cluster := func() (any, string) { return s.cluster.DeepCopy(), s.cluster.ResourceVersion }
 	lease := func() (any, string) { return s.lease.DeepCopy(), s.lease.ResourceVersion }
 	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/v1/namespaces/"+s.cluster.Namespace+"/pods/{name}", s.call("GET pod", s.getPod))
 	mux.HandleFunc("GET "+clusters+"/"+s.cluster.Name, s.call("GET cluster", func(w http.ResponseWriter, _ *http.Request) { s.get(w, cluster) }))
 	mux.HandleFunc("GET "+leases+"/"+s.lease.Name, s.call("GET lease", func(w http.ResponseWriter, _ *http.Request) { s.get(w, lease) }))
 	mux.HandleFunc("PUT "+clusters+"/"+s.cluster.Name+"/status", s.call("PUT cluster", s.putStatus))
