@@ -21,7 +21,7 @@ var version = ""
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := cmd.New(cmd.Options{Version: programVersion(), Out: os.Stdout, Err: os.Stderr, Now: time.Now}).ExecuteContext(ctx)
+	err := cmd.New(cmd.Options{Version: programVersion(), Out: os.Stdout, Err: os.Stderr, In: os.Stdin, Now: time.Now}).ExecuteContext(ctx)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)

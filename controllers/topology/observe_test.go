@@ -142,7 +142,7 @@ func TestRenewalsAreNotedAndWakeNobody(t *testing.T) {
 	r := &Reconciler{Now: func() time.Time { return start }}
 	h := r.leaseHandler()
 	h.Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: renewed}, nil) // a nil queue: nothing is added
-	if got := r.leases.seen[shop]; got.holder != "c1-1/x" || !got.changedAt.Equal(start) {
+	if got := r.leases.seen[shop]; got.Holder != "c1-1/x" || !got.changedAt.Equal(start) {
 		t.Errorf("noted %+v", got)
 	}
 }

@@ -28,6 +28,7 @@ import (
 	"cnmsql.co/operator/controllers/internal/scope"
 	"cnmsql.co/operator/controllers/objects"
 	"cnmsql.co/operator/controllers/topology/core"
+	"cnmsql.co/operator/controllers/topology/facts"
 )
 
 // Pauses after an error: the first, and the longest.
@@ -150,7 +151,7 @@ func holderChanged(before, after client.Object) bool {
 	if !okA || !okB || a.UID != b.UID {
 		return true
 	}
-	return recordOf(a).holder != recordOf(b).holder || !maps.Equal(a.Annotations, b.Annotations)
+	return facts.LeaseOf(a).Holder != facts.LeaseOf(b).Holder || !maps.Equal(a.Annotations, b.Annotations)
 }
 
 // clusterOf is the Cluster that controls an object.

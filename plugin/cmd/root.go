@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,6 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/instance/protocol"
+	"cnmsql.co/operator/plugin/control"
 )
 
 // Options are what the program gives to the verbs.
@@ -27,6 +31,12 @@ type Options struct {
 	Now func() time.Time
 	// Connect returns the client and the namespace to look into; nil uses the kubeconfig and the flags.
 	Connect func() (client.WithWatch, string, error)
+	// Dial returns a way into Pods; nil uses the kubeconfig and the flags.
+	Dial func() (control.Dialer, error)
+	// Ask asks an instance for its report; nil is control.Ask.
+	Ask func(ctx context.Context, dial control.Dialer, c control.Credentials, clusterUID string, pod *corev1.Pod) (*protocol.Report, error)
+	// In is what "-" as a file means.
+	In io.Reader
 }
 
 // New returns the root command.
@@ -34,6 +44,12 @@ func New(o Options) *cobra.Command {
 	flags := genericclioptions.NewConfigFlags(true)
 	if o.Connect == nil {
 		o.Connect = func() (client.WithWatch, string, error) { return connect(flags) }
+	}
+	if o.Dial == nil {
+		o.Dial = func() (control.Dialer, error) { return forward(flags) }
+	}
+	if o.Ask == nil {
+		o.Ask = control.Ask
 	}
 	root := &cobra.Command{
 		Use:           "kubectl-cnmsql",
@@ -45,7 +61,7 @@ func New(o Options) *cobra.Command {
 	root.SetOut(o.Out)
 	root.SetErr(o.Err)
 	flags.AddFlags(root.PersistentFlags())
-	root.AddCommand(statusCommand(o), promoteCommand(o), versionCommand(o))
+	root.AddCommand(statusCommand(o), promoteCommand(o), explainCommand(o), debugCommand(o), versionCommand(o))
 	return root
 }
 
@@ -59,7 +75,8 @@ func connect(flags *genericclioptions.ConfigFlags) (client.WithWatch, string, er
 		return nil, "", fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	scheme := runtime.NewScheme()
-	if err := errors.Join(api.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+	err = errors.Join(api.AddToScheme(scheme), corev1.AddToScheme(scheme), coordinationv1.AddToScheme(scheme), storagev1.AddToScheme(scheme))
+	if err != nil {
 		return nil, "", fmt.Errorf("registering kinds: %w", err)
 	}
 	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
@@ -67,6 +84,14 @@ func connect(flags *genericclioptions.ConfigFlags) (client.WithWatch, string, er
 		return nil, "", fmt.Errorf("connecting: %w", err)
 	}
 	return c, namespace, nil
+}
+
+func forward(flags *genericclioptions.ConfigFlags) (control.Dialer, error) {
+	config, err := flags.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	return control.Forward(config)
 }
 
 // find reads the named Cluster, or the only one of the namespace when the name is empty.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -24,8 +25,8 @@ func statusCommand(o Options) *cobra.Command {
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: complete(o),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if output != "" && output != "json" && output != "yaml" {
-				return fmt.Errorf("--output is %q; it may be json or yaml", output)
+			if err := checkOutput(output, "", "json", "yaml"); err != nil {
+				return err
 			}
 			c, namespace, err := o.Connect()
 			if err != nil {
@@ -58,19 +59,22 @@ func fetch(ctx context.Context, c client.Client, namespace, name string) (view.S
 	return view.New(in), nil
 }
 
-func show(o Options, s view.Status, output string) error {
+// texts are for a person at a time.
+type texts interface{ Text(now time.Time) string }
+
+func show(o Options, s texts, output string) error {
 	switch output {
 	case "json":
 		raw, err := json.MarshalIndent(s, "", "  ")
 		if err != nil {
-			return fmt.Errorf("encoding the status: %w", err)
+			return fmt.Errorf("encoding it: %w", err)
 		}
 		_, err = fmt.Fprintf(o.Out, "%s\n", raw)
 		return err
 	case "yaml":
 		raw, err := yaml.Marshal(s)
 		if err != nil {
-			return fmt.Errorf("encoding the status: %w", err)
+			return fmt.Errorf("encoding it: %w", err)
 		}
 		_, err = o.Out.Write(raw)
 		return err

@@ -5,5 +5,5 @@
 // part that could not be read (a missing permission) degrades that part alone,
 // and says so.
 //
-// It imports the API, gtid and the Kubernetes API types.
+// It imports the API, gtid, core and the Kubernetes API types.
 package view

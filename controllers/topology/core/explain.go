@@ -25,7 +25,7 @@ type Explanation struct {
 	// Instances are what may be chosen from, by ordinal.
 	Instances []Prospect `json:"instances"`
 	// WithoutPrimary is what would follow if the primary died now, or if a failed one did not come back, in the order
-	// in which it would come; empty while there is no primary.
+	// in which it would come; empty while there is no primary, or when it is what is decided now.
 	WithoutPrimary []Step `json:"withoutPrimary,omitempty"`
 }
 
@@ -82,6 +82,9 @@ func Explain(s Snapshot) Explanation {
 	v := p.evidence(p.primary())
 	e.Evidence = joinWhy(v.state.String(), v.why)
 	e.WithoutPrimary = follow(p.withoutPrimary(v))
+	if e.WithoutPrimary[0].Outcome.same(e.Decision) {
+		e.WithoutPrimary = e.WithoutPrimary[1:]
+	}
 	return e
 }
 

@@ -62,6 +62,11 @@ func outcomeOf(s *Snapshot, d Decision) Outcome {
 	return o
 }
 
+// same tells that two outcomes come to the same, whatever had to be written for it.
+func (o Outcome) same(other Outcome) bool {
+	return o.Rule == other.Rule && o.Reason == other.Reason && o.Message == other.Message && o.Winner == other.Winner
+}
+
 // String is what is done and why, in a sentence.
 func (a Action) String() string {
 	text := string(a.Kind)
