@@ -17,6 +17,9 @@ import (
 // storedWithin is how long a replica may take until it has everything.
 const storedWithin = 2 * time.Minute
 
+// heldWithin is how long the primary may take until it has committed what a replica has acknowledged.
+const heldWithin = 15 * time.Second
+
 // findings are the figures of a check.
 type findings struct {
 	missing, invented int
@@ -117,25 +120,29 @@ func keys(ctx context.Context, db *sql.DB, table string) ([]int64, error) {
 }
 
 // attached asks the servers themselves: one takes writes, all others acknowledge its commits, and none holds a
-// transaction that it does not hold.
+// transaction that it does not come to hold. A replica may have one a moment earlier: the primary commits when it is told so.
 func (r *runner) attached(ctx context.Context, c *api.Cluster) error {
-	held := map[string]gtid.Set{}
 	primary := c.Status.CurrentPrimary
-	// The primary comes last: it then holds whatever the others had from it.
-	for _, instance := range append(without(c.Status.InstanceNames, primary), primary) {
-		set, err := r.ask(ctx, instance, instance == primary)
+	replicas := map[string]gtid.Set{}
+	for _, instance := range without(c.Status.InstanceNames, primary) {
+		set, err := r.ask(ctx, instance, false)
 		if err != nil {
 			return fmt.Errorf("%s: %w", instance, err)
 		}
-		held[instance] = set
+		replicas[instance] = set
 	}
-	var broken []error
-	for instance, set := range held {
-		if errant := set.Minus(held[primary]); !errant.IsEmpty() {
-			broken = append(broken, fmt.Errorf("%s holds what the primary does not: %s", instance, errant))
+	return framework.Await(ctx, "servers that hold the same", heldWithin, func(ctx context.Context) (bool, string, error) {
+		held, err := r.ask(ctx, primary, true)
+		if err != nil {
+			return false, "", fmt.Errorf("%s: %w", primary, err)
 		}
-	}
-	return errors.Join(broken...)
+		for instance, set := range replicas {
+			if errant := set.Minus(held); !errant.IsEmpty() {
+				return false, fmt.Sprintf("%s holds what the primary does not: %s", instance, errant), nil
+			}
+		}
+		return true, "", nil
+	})
 }
 
 // ask reads what a server has executed, and whether its role shows.

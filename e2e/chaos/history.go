@@ -68,7 +68,9 @@ func (h *history) follow(ctx context.Context, list func() client.ObjectList, tel
 		for event := range w.ResultChan() {
 			object, ok := event.Object.(client.Object)
 			if event.Type == watch.Error || !ok {
-				h.lost(event)
+				if ctx.Err() == nil {
+					h.lost(event)
+				}
 				break
 			}
 			revision = object.GetResourceVersion()
