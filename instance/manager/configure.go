@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,6 +47,9 @@ func (c *configurer) file() string { return filepath.Join(c.Paths.Run, "my.cnf")
 // prepare implements mysqld.SupervisorOptions.Prepare.
 func (c *configurer) prepare(ctx context.Context) (mysqld.Command, error) {
 	command := c.Mysqld("--defaults-file=" + c.file())
+	if err := forgetSocket(c.Paths.socket()); err != nil {
+		return command, err
+	}
 	waitCtx, cancel := context.WithTimeout(ctx, clusterWait)
 	defer cancel()
 	cluster, err := await(waitCtx, c.cluster, func(c *api.Cluster) bool { return c != nil })
@@ -67,6 +71,15 @@ func (c *configurer) prepare(ctx context.Context) (mysqld.Command, error) {
 	}
 	c.started(hash(text))
 	return command, nil
+}
+
+// forgetSocket removes the lock on the socket that a killed container leaves on the volume. It names the server of that time
+// by a number, which in this container may be any process: beside that one, a server would refuse to start. None runs now.
+func forgetSocket(path string) error {
+	if err := os.Remove(path + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing what a killed server left: %w", err)
+	}
+	return nil
 }
 
 func (c *configurer) started(hash string) {
