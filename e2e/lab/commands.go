@@ -9,7 +9,7 @@ import (
 func commands() []command {
 	return []command{
 		{"build", "[--refresh-mysql] [--prune]", "build what the lab runs, into the cache", 0, 2, buildCommand},
-		{"up", "[--nodes N] [--without-cert-manager] [--volumes MIB] [--restart-delay TIME]", "bring the cluster up", 0, -1, up},
+		{"up", "[--nodes N] [--without-cert-manager] [--volumes MIB] [--restart-delay TIME] [--proxy-sync TIME]", "bring the cluster up", 0, -1, up},
 		{"down", "[--logs DIR]", "end it and leave nothing behind, also after a crash", 0, 2, down},
 		{"status", "", "say what runs", 0, 0, status},
 		{"kubeconfig", "", "print the path of a kubeconfig for any client on this machine", 0, 0, kubeconfig},

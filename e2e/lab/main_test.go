@@ -23,6 +23,7 @@ func TestUpTakesItsFlags(t *testing.T) {
 		{"", upOptions{nodes: 1, certManager: true}},
 		{"--nodes 3", upOptions{nodes: 3, certManager: true}},
 		{"-nodes=9 -without-cert-manager", upOptions{nodes: 9}},
+		{"--proxy-sync 100ms", upOptions{nodes: 1, certManager: true, proxySync: 100 * time.Millisecond}},
 		{"--volumes 1024 --restart-delay 10s", upOptions{nodes: 1, certManager: true, volumes: 1024, restartDelay: 10 * time.Second}},
 	} {
 		if got, err := parseUp(strings.Fields(tt.args)); err != nil || got != tt.want {

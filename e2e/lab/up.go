@@ -30,6 +30,8 @@ type upOptions struct {
 	volumes int64
 	// restartDelay is the longest time between two starts of a container; 0 is Kubernetes' own.
 	restartDelay time.Duration
+	// proxySync is the least time between two changes of a kube-proxy; 0 is Kubernetes' own.
+	proxySync time.Duration
 }
 
 func parseUp(args []string) (upOptions, error) {
@@ -38,8 +40,12 @@ func parseUp(args []string) (upOptions, error) {
 	without := fs.Bool("without-cert-manager", false, "leave cert-manager out")
 	volumes := fs.Int64("volumes", 0, "`MiB` that the volumes of a node have room for together; 0 is as much as this machine has")
 	delay := fs.Duration("restart-delay", 0, "the longest `time` before a container that keeps ending is started again, from 1s to 300s; 0 is Kubernetes' own")
+	sync := fs.Duration("proxy-sync", 0, "the least `time` between two changes that a kube-proxy makes, up to 10s; 0 is Kubernetes' own second")
 	if err := fs.Parse(args); err != nil {
 		return upOptions{}, err
+	}
+	if *sync < 0 || *sync > 10*time.Second {
+		return upOptions{}, fmt.Errorf("%w: --proxy-sync is 0 to 10s", errUsage)
 	}
 	if *volumes < 0 || *delay < 0 || *delay > 300*time.Second || (*delay > 0 && *delay < time.Second) {
 		return upOptions{}, fmt.Errorf("%w: --volumes is 0 or more, --restart-delay 0 or 1s to 300s", errUsage)
@@ -50,7 +56,7 @@ func parseUp(args []string) (upOptions, error) {
 	if *nodes < 1 || *nodes > config.MaxNodes {
 		return upOptions{}, fmt.Errorf("%w: --nodes is 1 to %d", errUsage, config.MaxNodes)
 	}
-	return upOptions{nodes: *nodes, certManager: !*without, volumes: *volumes, restartDelay: *delay}, nil
+	return upOptions{nodes: *nodes, certManager: !*without, volumes: *volumes, restartDelay: *delay, proxySync: *sync}, nil
 }
 
 func up(ctx context.Context, l lab, args []string) error {
@@ -119,7 +125,7 @@ func (l lab) prepare(o upOptions, built build.Result, outside net.Addr) error {
 		return err
 	}
 	for n := config.Node(1); int(n) <= o.nodes; n++ {
-		fs, err := config.Files(config.Places{State: string(l.dir), Bin: l.dir.BinLink(), RestartDelay: o.restartDelay}, n)
+		fs, err := config.Files(config.Places{State: string(l.dir), Bin: l.dir.BinLink(), RestartDelay: o.restartDelay, ProxySync: o.proxySync}, n)
 		if err != nil {
 			return err
 		}

@@ -70,6 +70,18 @@ func TestTheKubeletWaitsAsLongAsAskedOrAsKubernetesDoes(t *testing.T) {
 	}
 }
 
+func TestTheProxyChangesRulesAsOftenAsAskedOrAsKubernetesDoes(t *testing.T) {
+	for sync, want := range map[time.Duration]string{0: "1s", 100 * time.Millisecond: "100ms"} {
+		fs, err := Files(Places{State: "/s", Bin: "/b", ProxySync: sync}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(fs["proxy.yaml"]), "nftables: {minSyncPeriod: "+want+"}\n") {
+			t.Errorf("%v: no %s in\n%s", sync, want, fs["proxy.yaml"])
+		}
+	}
+}
+
 func TestACutDropsBothDirectionsAndLeavesTheRest(t *testing.T) {
 	for from, want := range map[Side][]string{
 		FromAPI:   {"iifname eth0 ip saddr 172.30.0.1 tcp sport 6443 drop", "oifname eth0 ip daddr 172.30.0.1 tcp dport 6443 drop"},

@@ -22,9 +22,16 @@ type Places struct {
 	// RestartDelay is the longest that a kubelet waits before it starts a container that keeps ending. Zero
 	// is Kubernetes' own 5 minutes.
 	RestartDelay time.Duration
+	// ProxySync is the least time between two changes that a kube-proxy makes to its node. Zero is Kubernetes' own
+	// second.
+	ProxySync time.Duration
 }
 
-const kubernetesRestartDelay = 5 * time.Minute
+// What Kubernetes does by itself.
+const (
+	kubernetesRestartDelay = 5 * time.Minute
+	kubernetesProxySync    = time.Second
+)
 
 // Files are the configuration files of a node by the name that they have in
 // the node's directory.
@@ -42,6 +49,7 @@ func Files(p Places, n Node) (map[string][]byte, error) {
 		"PAUSEIMAGE": "lab.local/pause:1",
 
 		"RESTARTDELAY": cmp.Or(p.RestartDelay, kubernetesRestartDelay).String(),
+		"PROXYSYNC":    cmp.Or(p.ProxySync, kubernetesProxySync).String(),
 	}
 	out := map[string][]byte{}
 	for _, name := range []string{"containerd.toml", "10-lab.conflist", "kubelet.yaml", "proxy.yaml", "resolv.conf"} {
