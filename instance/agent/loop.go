@@ -235,6 +235,9 @@ func (l *Loop) idle(m *moment, d role.Decision) time.Duration {
 	l.peers = nil
 	if key := withoutDigits(d.Why); key != l.waitKey {
 		l.o.Log.Info("waiting", "for", d.Why)
+		if d.ResumeRefused != "" && m.intent.PromotionUnreadable {
+			l.o.Log.Info(api.LogReassertRefused, "site", l.o.Name)
+		}
 		l.waitKey, l.waitSince, l.waitPause = key, now, firstWait
 	}
 	pause := l.waitPause

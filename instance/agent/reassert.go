@@ -55,6 +55,7 @@ func (l *Loop) rememberOpening(done role.StepKind) {
 		*c = closing{opened: l.o.Instance.State().Pid, fences: l.o.Keeper.Fences()}
 	case role.RecordReassert:
 		c.recorded = true
+		l.o.Log.Info(api.LogReassert, "site", l.o.Name)
 	case role.Claim, role.Follow:
 		// The role has been elsewhere: what comes is another opening.
 		c.byOther = 0
