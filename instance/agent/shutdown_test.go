@@ -335,3 +335,17 @@ func TestATargetThatIsStoppedGivesTheLeaseBack(t *testing.T) {
 		}
 	})
 }
+
+// A server that does not start again must not keep its Pod for the whole grace period, which is half an hour.
+func TestAPodWhoseServerIsNotRunningEndsAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.primary()
+		w.start()
+		w.server.become(protocol.ServerDown, 0)
+		w.settle()
+		if d := w.stop().took(); d > time.Second {
+			t.Errorf("took %s", d)
+		}
+	})
+}

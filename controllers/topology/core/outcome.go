@@ -86,7 +86,7 @@ func (a Action) String() string {
 // changes are the fields that differ, by name; of the conditions each one.
 func changes(from, to *api.ClusterStatus) []Change {
 	before, after := fields(from), fields(to)
-	var all []Change
+	all := conditionChanges(from, to)
 	for name, was := range before {
 		if is := after[name]; is != was {
 			all = append(all, Change{name, was, is})
@@ -119,12 +119,27 @@ func fields(st *api.ClusterStatus) map[string]string {
 	for name, value := range parts {
 		all[name] = string(value)
 	}
-	for _, c := range st.Conditions {
-		text := string(c.Status) + ", " + c.Reason
-		if c.Message != st.PhaseReason {
-			text += ": " + c.Message
+	return all
+}
+
+// conditionChanges are the conditions that differ. A message that is the phase's reason is not repeated.
+func conditionChanges(from, to *api.ClusterStatus) []Change {
+	text := func(st *api.ClusterStatus, c *metav1.Condition) string {
+		switch {
+		case c == nil:
+			return ""
+		case c.Message == "" || c.Message == st.PhaseReason:
+			return string(c.Status) + ", " + c.Reason
 		}
-		all["conditions["+c.Type+"]"] = text
+		return string(c.Status) + ", " + c.Reason + ": " + c.Message
+	}
+	var all []Change
+	for n := range to.Conditions {
+		is := &to.Conditions[n]
+		was := meta.FindStatusCondition(from.Conditions, is.Type)
+		if was == nil || was.Status != is.Status || was.Reason != is.Reason || was.Message != is.Message {
+			all = append(all, Change{"conditions[" + is.Type + "]", text(from, was), text(to, is)})
+		}
 	}
 	return all
 }

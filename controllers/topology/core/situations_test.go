@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/instance/protocol"
 )
 
 // These are situations that systems of this kind got wrong, followed over several passes.
@@ -175,4 +176,36 @@ func TestBlockedFailoverIsNotOverwrittenByOtherTroubles(t *testing.T) {
 	if !slices.Contains(actions(d), "create Pod c1-1") {
 		t.Errorf("actions %q", actions(d))
 	}
+}
+
+// A server that crash-loops changes its report all the time. The status is written when there is something new to say,
+// and each write is work for the API server and for everybody who watches.
+func TestCrashLoopOfOneInstanceIsWrittenOnceAndNotInEveryPass(t *testing.T) {
+	w := sound()
+	var writes []string
+	for n := range 40 {
+		i := w.i(3)
+		i.Pod.Ready = false
+		i.Report.MySQL = nil
+		i.Report.Server = protocol.Server{State: protocol.ServerDown, Since: w.Now, Restarts: n + 1, LastExit: "exit status 1", LastError: "Found 4 prepared transactions"}
+		if n%2 == 1 {
+			i.Report.Server.State = protocol.ServerStarting
+		}
+		d := Decide(w.Snapshot)
+		for _, c := range changes(&w.Cluster.Status, &d.Status) {
+			writes = append(writes, c.Field)
+		}
+		if d.Status.PrimaryFailingSince != nil || d.Rule != "the primary is healthy" || len(d.Actions) > 1 {
+			t.Fatalf("pass %d: rule %s, %q", n, d.Rule, actions(d))
+		}
+		if n == 1 {
+			writes = nil // what was new has been said
+		}
+		w.then(d)
+		w.Now = w.Now.Add(2 * time.Second)
+	}
+	if len(writes) > 0 {
+		t.Errorf("written in 38 passes in which nothing was new: %q", writes)
+	}
+	says(t, Decide(w.Snapshot), "Found 4 prepared transactions")
 }

@@ -101,3 +101,27 @@ func TestNodesAreThoseOfTheClustersOwnPods(t *testing.T) {
 		}
 	}
 }
+
+// On a node that cannot be reached the containers' condition stays as it was, and only the Pod's is set to False.
+func TestReadinessIsThePodsAndNeverItsContainers(t *testing.T) {
+	pod := aPod("c1-1")
+	pod.Status.Conditions = []corev1.PodCondition{
+		{Type: corev1.ContainersReady, Status: corev1.ConditionTrue}, {Type: corev1.PodReady, Status: corev1.ConditionFalse},
+	}
+	if podFacts(pod, "", &patience{now: start}).Ready {
+		t.Error("Ready by its containers")
+	}
+	pod.Status.Conditions[0].Status, pod.Status.Conditions[1].Status = corev1.ConditionFalse, corev1.ConditionTrue
+	if !podFacts(pod, "", &patience{now: start}).Ready {
+		t.Error("not Ready by its containers")
+	}
+}
+
+func TestPodThatEndedWithoutAnErrorHasEndedAllTheSame(t *testing.T) {
+	pod := aPod("c1-1")
+	pod.Status.Phase = corev1.PodSucceeded
+	pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 0}}
+	if got := podFacts(pod, "", &patience{now: start}); got.Ended != "Succeeded" || got.Running {
+		t.Errorf("%+v", got)
+	}
+}
