@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -76,12 +74,7 @@ func (b *bench) nodeWay(instances []string, primary func(context.Context) (strin
 			}
 			return b.e.Lab.Node(ctx, "kill", lost)
 		},
-		heal: func(ctx context.Context, _ string) error {
-			if err := b.e.Lab.Node(ctx, "start", lost); err != nil {
-				return err
-			}
-			return b.awaitNode(ctx, lost)
-		},
+		heal: func(ctx context.Context, _ string) error { return b.e.Lab.Node(ctx, "start", lost) },
 	}
 }
 
@@ -108,23 +101,6 @@ func (b *bench) alone(ctx context.Context, primary string, instances []string) (
 	}
 	return "", fmt.Errorf("the operator or the cluster's DNS runs on every node with one of %s", strings.Join(instances, ", "))
 }
-
-func (b *bench) awaitNode(ctx context.Context, name string) error {
-	return framework.Await(ctx, "node "+name+" to be Ready", readyWithin, func(ctx context.Context) (bool, string, error) {
-		n := &corev1.Node{}
-		if err := b.e.Client.Get(ctx, client.ObjectKey{Name: name}, n); err != nil {
-			return false, "", err
-		}
-		ready := slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
-			// A lost node stays Ready in the API server until it is missed.
-			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue && time.Since(c.LastHeartbeatTime.Time) < missedAfter
-		})
-		return ready && len(n.Spec.Taints) == 0, fmt.Sprint(n.Spec.Taints), nil
-	})
-}
-
-// missedAfter is the time after which the lab's nodes are missed.
-const missedAfter = 16 * time.Second
 
 // hungry touches 128 MiB once.
 const hungry = "dd if=/dev/zero of=/dev/null bs=128M count=1"

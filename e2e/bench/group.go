@@ -30,7 +30,7 @@ const groupName = "group"
 
 var groupKind = kind{
 	name: groupName, options: groupOptions, grace: 30,
-	privileges: ", CONNECTION_ADMIN, BACKUP_ADMIN, GROUP_REPLICATION_STREAM",
+	privileges: ", CONNECTION_ADMIN, BACKUP_ADMIN",
 }
 
 // groupOptions leave to the defaults what is not needed to connect the members. A member joins when it is told to, so
@@ -38,16 +38,14 @@ var groupKind = kind{
 func groupOptions(n int) []string {
 	var seeds []string
 	for i := 1; i <= instances; i++ {
-		seeds = append(seeds, host(fmt.Sprintf("%s-%d", groupName, i))+":3306")
+		seeds = append(seeds, host(fmt.Sprintf("%s-%d", groupName, i))+":33061")
 	}
 	return []string{
 		"--plugin-load-add=group_replication.so",
 		"--group-replication-group-name=3d4fc1a6-7b0e-4b7c-9d55-6d1a2f0c9b10",
 		"--group-replication-start-on-boot=OFF",
-		"--group-replication-communication-stack=MYSQL",
 		"--group-replication-local-address=" + seeds[n-1],
 		"--group-replication-group-seeds=" + strings.Join(seeds, ","),
-		"--group-replication-ssl-mode=REQUIRED",
 		"--group-replication-recovery-use-ssl=ON",
 	}
 }
@@ -107,13 +105,12 @@ func (g *group) begin(ctx context.Context) error {
 		return g.settle(ctx)
 	}
 	for i, name := range g.names {
-		if err := g.exec(ctx, name, g.credentials()); err != nil {
-			return err
-		}
+		start := "START GROUP_REPLICATION"
 		if i == 0 {
-			if err := g.exec(ctx, name, "SET GLOBAL group_replication_bootstrap_group = ON", "START GROUP_REPLICATION", "SET GLOBAL group_replication_bootstrap_group = OFF"); err != nil {
-				return err
-			}
+			start = "SET GLOBAL group_replication_bootstrap_group = ON; START GROUP_REPLICATION; SET GLOBAL group_replication_bootstrap_group = OFF"
+		}
+		if err := g.patiently(ctx, name, g.credentials()+"; "+start); err != nil {
+			return err
 		}
 	}
 	return g.settle(ctx)
@@ -203,7 +200,7 @@ func (g *group) admit(ctx context.Context, seen []member) error {
 		if err := g.awaitServer(ctx, name); err != nil {
 			return err
 		}
-		if err := g.exec(ctx, name, "STOP GROUP_REPLICATION", g.credentials(), "START GROUP_REPLICATION"); err != nil {
+		if err := g.patiently(ctx, name, "STOP GROUP_REPLICATION; "+g.credentials()+"; START GROUP_REPLICATION"); err != nil {
 			return err
 		}
 	}
@@ -217,8 +214,7 @@ func (g *group) switchOver(ctx context.Context, t *timeline, primary, other stri
 		return err
 	}
 	return timed(t, "group_replication_set_as_primary", func() error {
-		_, err := query[string](ctx, g.admin[primary], "SELECT group_replication_set_as_primary(?)", uuid)
-		return err
+		return g.patiently(ctx, primary, "SELECT group_replication_set_as_primary('"+uuid+"')")
 	})
 }
 

@@ -87,6 +87,13 @@ func (p *plain) exec(ctx context.Context, name string, statements ...string) err
 	return nil
 }
 
+// patiently carries out statements as root in a server's Pod. They may take longer than a connection of this program waits
+// for an answer.
+func (p *plain) patiently(ctx context.Context, name, statements string) error {
+	_, err := p.b.e.Kubectl(ctx, "-n", namespace, "exec", name, "-c", "mysql", "--", "mysql", "--socket", plainData+"/mysql.sock", "-u", "root", "-e", statements)
+	return err
+}
+
 // restore makes a Pod anew that was deleted, with an empty server.
 func (p *plain) restore(ctx context.Context, name string) error {
 	err := framework.Await(ctx, "Pod "+name+" to be gone and made anew", readyWithin, func(ctx context.Context) (bool, string, error) {

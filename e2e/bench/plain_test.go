@@ -44,7 +44,7 @@ func TestEachMemberOfTheGroupHasItsOwnAddressAndKnowsAll(t *testing.T) {
 		seen[address] = true
 		for other := 1; other <= instances; other++ {
 			_, seeds, _ := strings.Cut(command, "--group-replication-group-seeds=")
-			if seeds, _, _ = strings.Cut(seeds, " "); !strings.Contains(seeds, host(groupKind.instance(other))+":3306") {
+			if seeds, _, _ = strings.Cut(seeds, " "); !strings.Contains(seeds, host(groupKind.instance(other))+":33061") {
 				t.Errorf("%d does not know %d: %s", n, other, seeds)
 			}
 		}

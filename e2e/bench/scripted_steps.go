@@ -225,12 +225,9 @@ func (s *script) rejoin(ctx context.Context, name, source string) error {
 	})
 }
 
-// cloneCommand runs where no answer is waited for within the time of a connection.
-const cloneCommand = `mysql --socket ` + plainData + `/mysql.sock -u root -e "SET GLOBAL super_read_only = OFF, GLOBAL clone_valid_donor_list = '$1:3306';
-CLONE INSTANCE FROM script@'$1':3306 IDENTIFIED BY '$(cat ` + plainConfig + `/password)' REQUIRE SSL"`
-
 func (s *script) clone(ctx context.Context, name, source string) error {
-	_, err := s.b.e.Kubectl(ctx, "-n", namespace, "exec", name, "-c", "mysql", "--", "sh", "-c", cloneCommand, "sh", host(source))
+	err := s.patiently(ctx, name, fmt.Sprintf("SET GLOBAL super_read_only = OFF, GLOBAL clone_valid_donor_list = '%s:3306'; CLONE INSTANCE FROM %s@'%s':3306 IDENTIFIED BY '%s' REQUIRE SSL",
+		host(source), adminUser, host(source), s.password))
 	if err != nil {
 		return err
 	}
