@@ -20,8 +20,8 @@ func (r *result) print(out io.Writer) {
 	if r.promotions != 0 {
 		primary = fmt.Sprintf("primary %s → %s in %d promotion(s)", r.from, r.to, r.promotions)
 	}
-	_, _ = fmt.Fprintf(out, "           => %s; longest pause %s through the Service, %s directly; after the last repair writable in %s, all well in %s\n",
-		primary, seconds(r.service), seconds(r.direct), seconds(r.writable), seconds(r.ready))
+	_, _ = fmt.Fprintf(out, "           => %s; longest pause %s through the Service (from %s), %s directly; after the last repair writable in %s, all well in %s\n",
+		primary, seconds(r.service), r.since.UTC().Format("15:04:05.0"), seconds(r.direct), seconds(r.writable), seconds(r.ready))
 	for _, line := range r.madeAnew {
 		_, _ = fmt.Fprintf(out, "              %s\n", line)
 	}

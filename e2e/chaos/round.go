@@ -48,8 +48,9 @@ func (s *scene) instance(t plan.Target) string {
 		return s.replicas[0]
 	case plan.Second:
 		return s.replicas[1]
+	default:
+		return ""
 	}
-	return ""
 }
 
 // look finds out.
@@ -103,6 +104,7 @@ type result struct {
 	promotions int64
 	service    time.Duration // the longest pauses
 	direct     time.Duration
+	since      time.Time     // when the longest through the Service began
 	writable   time.Duration // from the last repair to the first acknowledgement
 	ready      time.Duration // and until all was well
 	madeAnew   []string
@@ -131,7 +133,8 @@ func (r *runner) round(ctx context.Context, p plan.Round) (*result, error) {
 	}
 	end := time.Now()
 	res.took = end.Sub(s.began)
-	res.service, res.direct = r.clients.service.Gap(s.began, end), r.clients.direct.Gap(s.began, end)
+	res.since, res.service = r.clients.service.Pause(s.began, end)
+	res.direct = r.clients.direct.Gap(s.began, end)
 	for _, o := range res.outcomes {
 		o.still = r.clients.service.Gap(o.began, end)
 	}

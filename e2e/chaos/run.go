@@ -68,10 +68,14 @@ func (r *runner) run(ctx context.Context) (err error) {
 	err = r.rounds(ctx, sum)
 	r.clients.stop()
 	sum.print(r.out, r)
+	copied := r.e.Lab.CopyPodLogs(filepath.Join(r.folder, "pods"))
 	if err != nil {
-		return r.blame(context.WithoutCancel(ctx), err)
+		return errors.Join(r.blame(context.WithoutCancel(ctx), err), copied)
 	}
-	r.say("nothing was broken; the timeline is in %s", r.folder)
+	if copied != nil {
+		return copied
+	}
+	r.say("nothing was broken; timeline and logs are in %s", r.folder)
 	return nil
 }
 
@@ -169,9 +173,6 @@ func (r *runner) blame(ctx context.Context, broken error) error {
 		if err := os.WriteFile(filepath.Join(r.folder, file), []byte(out), 0o600); err != nil {
 			return errors.Join(broken, err)
 		}
-	}
-	if err := r.e.Lab.CopyPodLogs(filepath.Join(r.folder, "pods")); err != nil {
-		return errors.Join(broken, err)
 	}
 	return fmt.Errorf("%w\nseed %d%s; timeline, logs and state are in %s", broken, r.seed, r.only(), r.folder)
 }

@@ -2,6 +2,7 @@ package framework
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -84,7 +85,7 @@ func (l Lab) script(ctx context.Context, c Container, script string, args ...str
 
 // withoutScript is an error without the text of the script that it quotes.
 func withoutScript(err error, script string) error {
-	return fmt.Errorf("%s", strings.ReplaceAll(err.Error(), script, "…")) //nolint:errorlint // for people
+	return errors.New(strings.ReplaceAll(err.Error(), script, "…"))
 }
 
 // Dir is the state directory of this machine's lab.
