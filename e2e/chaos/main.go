@@ -58,7 +58,7 @@ func (o *options) choose(list string) error {
 		return nil
 	}
 	o.kinds = nil
-	for _, name := range strings.SplitSeq(list, ",") {
+	for name := range strings.SplitSeq(list, ",") {
 		if _, known := plan.Kinds[plan.Kind(name)]; !known {
 			return fmt.Errorf("there is no fault %q; there are %s", name, names(plan.All()))
 		}
