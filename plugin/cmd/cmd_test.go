@@ -113,6 +113,24 @@ func TestPromoteOfThePrimaryDoesNothing(t *testing.T) {
 	}
 }
 
+func TestPromoteWhoseAnswerWasLostLooksWhetherItWasStored(t *testing.T) {
+	for _, stores := range []bool{true, false} {
+		w := newWorld(t, cluster("a", "c1"))
+		w.funcs.SubResourcePatch = func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+			if stores {
+				if err := c.SubResource(sub).Patch(ctx, o, p, opts...); err != nil {
+					return err
+				}
+			}
+			return apierrors.NewTimeoutError("the server took too long", 1)
+		}
+		out, err := w.call("promote", "c1", "c1-2")
+		if stores && (err != nil || !strings.Contains(out, "asked for c1-2")) || !stores && (!apierrors.IsTimeout(err) || out != "") {
+			t.Errorf("stored %t: %q, %v", stores, out, err)
+		}
+	}
+}
+
 func TestPromoteOfThePresentPrimaryCancelsWhatWasAskedFor(t *testing.T) {
 	c := cluster("a", "c1")
 	c.Status.TargetPrimary = "c1-3"

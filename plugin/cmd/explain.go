@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -146,6 +147,6 @@ func writeSnapshot(out io.Writer, s core.Snapshot, output string) error {
 	if err != nil {
 		return fmt.Errorf("encoding the snapshot: %w", err)
 	}
-	_, err = fmt.Fprintf(out, "%s\n", raw)
+	_, err = fmt.Fprintf(out, "%s\n", bytes.TrimSpace(raw))
 	return err
 }

@@ -16,6 +16,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -53,6 +54,7 @@ func newLive(t *testing.T) *live {
 	c.Status.CurrentPrimaryServerUUID, c.Status.InstanceNames = sourceA, []string{"c1-1", "c1-2", "c1-3"}
 	c.Status.GTIDExecutedByInstance = map[string]string{"c1-1": sourceA + ":1-100"}
 	meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: api.ConditionCredentialsReady, Status: metav1.ConditionTrue, Reason: "Reconciled"})
+	c.Spec.Storage.Size = resource.MustParse("1Gi")
 	defaulted := c.DeepCopy()
 	defaulted.Default()
 	l := &live{t: t, cluster: c, reports: map[string]*protocol.Report{}}
@@ -186,7 +188,7 @@ func TestExplainTellsTheRuleAndTheSuccessorOfALiveClusterAndOnlyReads(t *testing
 			t.Errorf("%q is missing in:\n%s", want, text)
 		}
 	}
-	if e := l.explained(); e.Decision.Number != 14 || e.WithoutPrimary[0].Outcome.Winner != "c1-2" || len(e.Notes) != 0 || len(e.Decision.Actions) != 0 {
+	if e := l.explained(); e.Decision.Number != 14 || e.WithoutPrimary[0].Outcome.Winner != "c1-2" || e.Decision.Winner != "" || len(e.Notes) != 0 {
 		t.Errorf("%+v", e)
 	}
 }
@@ -207,8 +209,11 @@ func TestWhatAPersonMayNotReadIsNotedAndNeverHeldAgainstAnInstance(t *testing.T)
 	l := newLive(t)
 	l.forbidden = []string{"Secret", "Node"}
 	e := l.explained("c1")
-	if i := e.Instances[1]; i.Answers != "was not asked" {
+	if i := e.Instances[1]; i.Answers != "was not asked" || i.Switchover != "not known" {
 		t.Errorf("%+v", i)
+	}
+	if len(e.WithoutPrimary) > 0 || len(e.NotAsked) != 2 {
+		t.Errorf("it tells what instances would do that were not asked: %+v", e.WithoutPrimary)
 	}
 	if e.Decision.Rule != "the primary cannot be reached" {
 		t.Errorf("%+v", e.Decision)

@@ -183,6 +183,7 @@ func (w *observer) ask(ctx context.Context, c *api.Cluster, pods map[string]*cor
 		})
 	}
 	group.Wait()
+	slices.Sort(w.notes) // they came in any order
 	return sights
 }
 

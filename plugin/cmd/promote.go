@@ -81,7 +81,7 @@ func (p *promotion) ask(ctx context.Context) (done bool, err error) {
 	switch {
 	case apierrors.IsForbidden(err):
 		return false, fmt.Errorf("you may not write the status of Cluster %s, which is how a switchover is asked for: %w", p.cluster.Name, err)
-	case err != nil:
+	case err != nil && !p.stored(ctx):
 		return false, err
 	case done:
 		p.say("%s is the primary of %s already: nothing to do", p.instance, p.cluster.Name)
@@ -89,6 +89,15 @@ func (p *promotion) ask(ctx context.Context) (done bool, err error) {
 	}
 	p.say("asked for %s as the primary of %s", p.instance, p.cluster.Name)
 	return false, nil
+}
+
+// stored tells that the request is in the Cluster although writing it failed: the answer may have been lost.
+func (p *promotion) stored(ctx context.Context) bool {
+	if p.instance == "" {
+		return false
+	}
+	c, err := find(ctx, p.c, p.cluster.Namespace, p.cluster.Name)
+	return err == nil && c.Status.TargetPrimary == p.instance
 }
 
 func (p *promotion) say(format string, args ...any) {

@@ -22,8 +22,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/httpstream"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/streaming/pkg/httpstream"
 
 	api "cnmsql.co/operator/api/v1alpha1"
 	"cnmsql.co/operator/instance/protocol"
@@ -162,10 +164,8 @@ func TestWhatAnInstanceSaysInsteadOfAReportIsShown(t *testing.T) {
 
 func TestAQuestionEndsWithItsContext(t *testing.T) {
 	a := newAuthority(t)
-	gone := make(chan struct{})
-	t.Cleanup(func() { close(gone) })
 	ctx, cancel := context.WithCancel(t.Context())
-	dial := a.serve("c1-1", func(http.ResponseWriter, *http.Request) { cancel(); <-gone })
+	dial := a.serve("c1-1", func(_ http.ResponseWriter, q *http.Request) { cancel(); <-q.Context().Done() })
 	if _, err := Ask(ctx, dial, a.credentials(), "uid", aPod()); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
@@ -214,6 +214,20 @@ func TestAWayIntoAPodIsOpenedForThePortAndClosedWhenTheNodeSaysThatItLeadsNowher
 	}
 	if text, err := io.ReadAll(conn); string(text) != "hello" || err != nil {
 		t.Errorf("%q, %v", text, err)
+	}
+}
+
+type refusing struct{ err error }
+
+func (r refusing) Dial(...string) (httpstream.Connection, string, error) { return nil, "", r.err }
+
+func TestRefusalOfTheAPIServerIsToldApartFromAnInstanceThatDoesNotAnswer(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods/portforward"}, "c1-1", errors.New("not you"))
+	dial := func(ctx context.Context, _, _ string, port int) (net.Conn, error) {
+		return open(ctx, refusing{&httpstream.UpgradeFailureError{Cause: forbidden}}, port)
+	}
+	if _, err := Ask(t.Context(), dial, newAuthority(t).credentials(), "uid", aPod()); !apierrors.IsForbidden(err) {
+		t.Errorf("%v", err)
 	}
 }
 

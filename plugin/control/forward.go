@@ -12,11 +12,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
+	"k8s.io/streaming/pkg/httpstream"
 )
 
 // Forward is a Dialer through the API server, as kubectl port-forward: it needs the right to create pods/portforward.
@@ -44,12 +44,12 @@ func upgrade(config *rest.Config, request *rest.Request) (httpstream.Dialer, err
 	if err != nil {
 		return nil, fmt.Errorf("connecting: %w", err)
 	}
-	older := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, request.URL())
-	newer, err := portforward.NewSPDYOverWebsocketDialer(request.URL(), config)
+	older := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, request.URL())
+	newer, err := portforward.NewSPDYOverWebsocketDialerForStreaming(request.URL(), config)
 	if err != nil {
 		return nil, fmt.Errorf("connecting: %w", err)
 	}
-	return portforward.NewFallbackDialer(newer, older, func(err error) bool {
+	return portforward.NewFallbackDialerForStreaming(newer, older, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	}), nil
 }
@@ -80,7 +80,7 @@ func open(ctx context.Context, dialer httpstream.Dialer, port int) (net.Conn, er
 func dial(dialer httpstream.Dialer, port int) (net.Conn, error) {
 	connection, _, err := dialer.Dial(portforward.PortForwardProtocolV1Name)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says whom it asked
+		return nil, cause(err)
 	}
 	headers := http.Header{}
 	headers.Set(corev1.StreamType, corev1.StreamTypeError)
@@ -99,6 +99,14 @@ func dial(dialer httpstream.Dialer, port int) (net.Conn, error) {
 	s := &stream{Stream: data, connection: connection}
 	go s.watch(failure)
 	return s, nil
+}
+
+// cause is what the API server said, which the error of an upgrade hides from errors.As.
+func cause(err error) error {
+	if upgrade, is := errors.AsType[*httpstream.UpgradeFailureError](err); is {
+		return upgrade.Cause
+	}
+	return err
 }
 
 // stream is a way into a Pod as a connection.

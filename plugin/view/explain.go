@@ -43,6 +43,9 @@ func (e Explained) Text(time.Time) string {
 		fmt.Fprintf(&b, "\n%s %s: %s\n", then, step.Assuming, ruleText(step.Outcome))
 		e.outcomeText(&b, step.Outcome)
 	}
+	if len(e.NotAsked) > 0 {
+		fmt.Fprintf(&b, "\nWhat would follow without %s nobody can tell: not asked were %s\n", e.Primary, strings.Join(e.NotAsked, ", "))
+	}
 	for _, n := range e.Notes {
 		fmt.Fprintf(&b, "\nNote: %s\n", n)
 	}

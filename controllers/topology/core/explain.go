@@ -27,6 +27,8 @@ type Explanation struct {
 	// WithoutPrimary is what would follow if the primary died now, or if a failed one did not come back, in the order
 	// in which it would come; empty while there is no primary, or when it is what is decided now.
 	WithoutPrimary []Step `json:"withoutPrimary,omitempty"`
+	// NotAsked are the other instances that were not asked, so that nobody can tell what would follow.
+	NotAsked []string `json:"notAsked,omitempty"`
 }
 
 // Outcome is a decision in words.
@@ -81,6 +83,12 @@ func Explain(s Snapshot) Explanation {
 	}
 	v := p.evidence(p.primary())
 	e.Evidence = joinWhy(v.state.String(), v.why)
+	e.NotAsked = p.names(func(i *Instance) bool {
+		return i.Name != st.CurrentPrimary && i.Pod != nil && i.Report == nil && !i.Asked
+	})
+	if len(e.NotAsked) > 0 {
+		return e
+	}
 	e.WithoutPrimary = follow(p.withoutPrimary(v))
 	if e.WithoutPrimary[0].Outcome.same(e.Decision) {
 		e.WithoutPrimary = e.WithoutPrimary[1:]

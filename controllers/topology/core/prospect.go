@@ -51,7 +51,11 @@ func (p *pass) prospect(i *Instance) Prospect {
 	case !p.isMember(i.Name):
 		out.Role = "leaving"
 	}
-	if why := p.unfit(i.Name); out.Role != "primary" && why != "" {
+	switch why := p.unfit(i.Name); {
+	case out.Role == "primary" || why == "":
+	case i.Pod != nil && i.Report == nil && !i.Asked:
+		out.Switchover = "not known"
+	default:
 		out.Switchover = why
 	}
 	if i.Report != nil {
