@@ -97,6 +97,27 @@ func TestBordersBetweenOurPackagesAreKept(t *testing.T) {
 	}
 }
 
+// The plugin decides by the operator's rules without being an operator.
+func TestThePluginReachesThePurePartsOfTheOperatorAlone(t *testing.T) {
+	reached := 0
+	for path, p := range list(t) {
+		if !within(strings.TrimPrefix(path, module), "plugin") {
+			continue
+		}
+		for _, d := range p.Deps {
+			if ours, is := strings.CutPrefix(d, module); is && within(ours, "controllers") {
+				reached++
+				if !slices.Contains(pure, ours) {
+					t.Errorf("%s reaches %s", path, ours)
+				}
+			}
+		}
+	}
+	if reached == 0 {
+		t.Error("it reaches nothing of it: does this test still look at anything?")
+	}
+}
+
 func TestNoPackageHasANameThatSaysNothing(t *testing.T) {
 	for path := range list(t) {
 		switch name := path[strings.LastIndex(path, "/")+1:]; name {

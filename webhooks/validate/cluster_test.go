@@ -181,6 +181,18 @@ func TestUpdateAllowsTheRest(t *testing.T) {
 	}
 }
 
+// Whoever cannot change anything while the primary moves cannot undo what went wrong either.
+func TestUpdateIsAllowedWhileThePrimaryMoves(t *testing.T) {
+	before := valid()
+	before.Status.CurrentPrimary, before.Status.TargetPrimary = "c1-1", "c1-2"
+	before.Status.PrimaryTransition = &api.PrimaryTransition{Attempt: "a", Kind: api.TransitionSwitchover, From: "c1-1", To: "c1-2", Generation: 2}
+	after := before.DeepCopy()
+	after.Spec.Instances, after.Spec.MaxSwitchoverDelay, after.Status.TargetPrimary = 4, 5, "c1-1"
+	if errs := validate.Update(before, after); len(errs) > 0 {
+		t.Error(errs.ToAggregate())
+	}
+}
+
 func TestNothingPanicsAndNothingIsChanged(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String()

@@ -132,3 +132,25 @@ func TestPatchSendsNoDefaultsAndNothingWhenNothingChanged(t *testing.T) {
 		t.Error("the patch touched the specification")
 	}
 }
+
+// What is left out when it is empty must go from the stored object, too, or it would be seen for ever.
+func TestWhatBecomesEmptyOrZeroIsGoneFromTheStoredStatus(t *testing.T) {
+	c := cluster()
+	c.Status.DivergedInstances, c.Status.FailedInstances = []string{"c1-2"}, []string{"c1-3"}
+	c.Status.Divergence = []api.Divergence{{Instance: "c1-2", GTIDSet: "x", Count: 3}}
+	c.Status.ReadyInstances, c.Status.PhaseReason = 2, "c1-2 has diverged"
+	c.Status.SemiSync = &api.SemiSyncStatus{Configured: 2, Effective: 1, Active: true, Ackers: []string{"c1-2"}}
+	s := fakeapi.New(t, c)
+	base := read(t, s)
+	changed := base.DeepCopy()
+	changed.Status.DivergedInstances, changed.Status.FailedInstances, changed.Status.Divergence = nil, []string{}, nil
+	changed.Status.ReadyInstances, changed.Status.PhaseReason = 0, ""
+	changed.Status.SemiSync = &api.SemiSyncStatus{Configured: 2}
+	if _, err := status.Patch(t.Context(), s, "cnmsql-topology", base, changed); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, s).Status; len(got.DivergedInstances)+len(got.FailedInstances)+len(got.Divergence) > 0 || got.ReadyInstances != 0 || got.PhaseReason != "" ||
+		got.SemiSync.Active || got.SemiSync.Effective != 0 || len(got.SemiSync.Ackers) > 0 {
+		t.Errorf("stored: %+v", got)
+	}
+}
