@@ -46,6 +46,7 @@ func groupOptions(n int) []string {
 		"--group-replication-start-on-boot=OFF",
 		"--group-replication-local-address=" + seeds[n-1],
 		"--group-replication-group-seeds=" + strings.Join(seeds, ","),
+		"--group-replication-ip-allowlist=10.0.0.0/8", // by default it is the node's own Pods
 		"--group-replication-recovery-use-ssl=ON",
 	}
 }
