@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,10 +43,11 @@ type live struct {
 	cluster *api.Cluster
 	client  client.WithWatch
 	reports map[string]*protocol.Report
-	// forbidden are kinds that the person may not read; asked counts questions to instances.
+	// forbidden are kinds that the person may not read.
 	forbidden []string
-	asked     int
 	in        string
+	// meanwhile happens while an instance is asked.
+	meanwhile func()
 }
 
 func newLive(t *testing.T) *live {
@@ -144,6 +146,9 @@ func (l *live) options(out, errs *bytes.Buffer) Options {
 		Ask: func(_ context.Context, _ control.Dialer, c control.Credentials, _ string, pod *corev1.Pod) (*protocol.Report, error) {
 			if string(c.Key) != "hunter2" {
 				l.t.Errorf("asked with the key %q", c.Key)
+			}
+			if l.meanwhile != nil {
+				l.meanwhile()
 			}
 			if r := l.reports[pod.Name]; r != nil {
 				return r, nil
@@ -258,14 +263,7 @@ func TestLeaseThatIsRenewedIsNotWatchedFurther(t *testing.T) {
 		l.silence("c1-1")
 		go func() {
 			time.Sleep(4500 * time.Millisecond)
-			lease := &coordinationv1.Lease{}
-			if err := l.client.Get(context.Background(), client.ObjectKey{Namespace: "a", Name: "c1-primary"}, lease); err != nil {
-				t.Error(err)
-			}
-			lease.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
-			if err := l.client.Update(context.Background(), lease); err != nil {
-				t.Error(err)
-			}
+			l.renew()
 		}()
 		from := time.Now()
 		e := l.explained("c1")
@@ -276,6 +274,34 @@ func TestLeaseThatIsRenewedIsNotWatchedFurther(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 	})
+}
+
+// renew is what the holder of the Lease does.
+func (l *live) renew() {
+	lease := &coordinationv1.Lease{}
+	if err := l.client.Get(context.Background(), client.ObjectKey{Namespace: "a", Name: "c1-primary"}, lease); err != nil {
+		l.t.Error(err)
+	}
+	lease.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
+	if err := l.client.Update(context.Background(), lease); err != nil {
+		l.t.Error(err)
+	}
+}
+
+func TestInstancesAreAskedAnewWhenTheLeaseChangedMeanwhile(t *testing.T) {
+	l := newLive(t)
+	var once sync.Once
+	l.meanwhile = func() { once.Do(l.renew) }
+	if dump := l.must("debug", "snapshot", "c1"); !strings.Contains(dump, "\nfresh: true\n") {
+		t.Errorf("what was asked before the Lease changed is taken for fresh, or not asked again:\n%s", dump)
+	}
+	// Without a Lease nothing is as fresh as an election needs it.
+	if err := l.client.Delete(context.Background(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "c1-primary"}}); err != nil {
+		t.Fatal(err)
+	}
+	if dump := l.must("debug", "snapshot", "c1"); !strings.Contains(dump, "\nfresh: false\n") {
+		t.Errorf("fresh without a Lease:\n%s", dump)
+	}
 }
 
 // silence is a machine that says nothing any more.

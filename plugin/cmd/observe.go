@@ -38,7 +38,7 @@ const leaseTurns = time.Second
 // watch reads until it is known whether the Lease expires, if the decision depends on that: whoever has just begun to
 // look must watch for the whole time of the Lease, the operator like anybody.
 func (w *observer) watch(ctx context.Context, namespace, name string) (core.Snapshot, error) {
-	s, err := w.once(ctx, namespace, name)
+	s, err := w.fresh(ctx, namespace, name)
 	if err != nil || !leaseMatters(s) {
 		return s, err
 	}
@@ -55,7 +55,7 @@ func (w *observer) watch(ctx context.Context, namespace, name string) (core.Snap
 			return s, err
 		}
 		if !l.Known || l.Holder == "" || l.Expired() || !w.lease.since.Equal(before) {
-			return w.once(ctx, namespace, name)
+			return w.fresh(ctx, namespace, name)
 		}
 	}
 }
@@ -69,6 +69,16 @@ func leaseMatters(s core.Snapshot) bool {
 	s.Fresh, s.Lease.Unchanged = true, api.PrimaryLeaseTTL
 	then := core.Explain(s).Decision
 	return now.Rule != then.Rule || now.Reason != then.Reason || now.Winner != then.Winner
+}
+
+// fresh reads everything until the Lease stays as it is meanwhile; a healthy one changes every 5 s.
+func (w *observer) fresh(ctx context.Context, namespace, name string) (s core.Snapshot, err error) {
+	for range 3 {
+		if s, err = w.once(ctx, namespace, name); err != nil || s.Fresh || !s.Lease.Known {
+			break
+		}
+	}
+	return s, err
 }
 
 // once reads everything. The instances are asked between two looks at the Lease: when that did not change, what they
@@ -91,7 +101,7 @@ func (w *observer) once(ctx context.Context, namespace, name string) (core.Snaps
 	if f.Lease, err = w.look(ctx, c); err != nil {
 		return core.Snapshot{}, err
 	}
-	f.Fresh = w.lease == seen
+	f.Fresh = f.Lease.Known && w.lease == seen
 	f.Now, f.NewAttempt = w.o.Now(), "not-an-attempt"
 	return f.Snapshot(), nil
 }
