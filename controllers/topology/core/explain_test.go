@@ -113,3 +113,16 @@ func TestExplanationShowsEachConditionThatChanges(t *testing.T) {
 		}
 	}
 }
+
+func TestExplanationTellsNothingOfInstancesThatWereNotAsked(t *testing.T) {
+	w := sound().silence(3)
+	w.i(3).Asked = false
+	e := Explain(w.Snapshot)
+	if len(e.WithoutPrimary) > 0 || len(e.NotAsked) != 1 || e.NotAsked[0] != "c1-3" || e.Instances[2].Switchover != "not known" {
+		t.Errorf("%+v, not asked %v", e.WithoutPrimary, e.NotAsked)
+	}
+	w.i(3).Asked = true
+	if e = Explain(w.Snapshot); len(e.WithoutPrimary) != 1 || len(e.NotAsked) > 0 {
+		t.Errorf("asked, and silent: %+v, not asked %v", e.WithoutPrimary, e.NotAsked)
+	}
+}
