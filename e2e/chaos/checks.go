@@ -36,6 +36,7 @@ func (r *runner) check(ctx context.Context) (findings, error) {
 		return findings{}, err
 	}
 	f, err := r.judgeRecords()
+	r.history.say(time.Now(), "check", fmt.Sprintf("the records are judged, generation %d", f.generation))
 	for _, instance := range c.Status.InstanceNames {
 		missing, invented, storedErr := r.stored(ctx, instance)
 		f.missing, f.invented = max(f.missing, missing), max(f.invented, invented)
@@ -82,9 +83,11 @@ func (r *runner) stored(ctx context.Context, instance string) (missing, invented
 		waited := framework.Await(ctx, "all acknowledged writes on "+instance, storedWithin, func(ctx context.Context) (bool, string, error) {
 			found, err := keys(ctx, db, table)
 			if err != nil {
+				r.history.say(time.Now(), "check of "+instance, brief(err))
 				return false, "", err
 			}
 			read, lost, strange = true, ledger.MissingBefore(found, began), ledger.Invented(found)
+			r.history.say(time.Now(), "check of "+instance, fmt.Sprintf("%s: %d rows, %d missing", table, len(found), len(lost)))
 			return len(lost) == 0, fmt.Sprintf("%d of %d are missing", len(lost), ledger.Count()), nil
 		})
 		switch {
