@@ -104,9 +104,18 @@ cluster() {
 }
 
 nodes() {
-  local n ip
-  n=$(node_of db-1) ip=$(field pod/db-1 '{.status.podIP}')
+  local n ip other api=https://172.30.0.1:6443/readyz
+  n=$(node_of db-1) ip=$(field pod/db-1 '{.status.podIP}') other=$(node_of db-0)
   ok "pods on different nodes reach each other" has db-1 k exec db-0 -- /testapp get "http://$ip:8080"
+  ok "cut $n from its peers" ./lab cut "$n" --from peers
+  ok "$other does not reach its pod" not ./lab exec "$other" curl -s -m 3 "http://$ip:8080"
+  ok "$n reaches the apiserver" ./lab exec "$n" curl -sk -m 3 "$api"
+  ok "heal $n" ./lab heal "$n"
+  ok "$other reaches its pod" within 10 ./lab exec "$other" curl -s -m 3 -o /dev/null "http://$ip:8080"
+  ok "cut $n from the apiserver" ./lab cut "$n" --from api
+  ok "$n does not reach the apiserver" not ./lab exec "$n" curl -sk -m 3 "$api"
+  ok "$other reaches its pod" ./lab exec "$other" curl -s -m 3 -o /dev/null "http://$ip:8080"
+  ok "heal $n" ./lab heal "$n"
   ok "cut $n" ./lab cut "$n"
   ok "$n is found lost" within 60 is Unknown condition "node/$n" Ready
   ok "its pod is out of the endpoints" within 30 is 2 ready_endpoints db
