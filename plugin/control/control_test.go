@@ -208,7 +208,11 @@ func TestAWayIntoAPodIsOpenedForThePortAndClosedWhenTheNodeSaysThatItLeadsNowher
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-w.closed
+	select {
+	case <-w.closed:
+	case <-time.After(10 * time.Second):
+		t.Fatal("it stays open")
+	}
 	if len(w.made) != 2 || w.made[0].Get(corev1.PortHeader) != "8443" || w.made[0].Get(corev1.StreamType) != "error" || w.made[1].Get(corev1.StreamType) != "data" {
 		t.Errorf("streams %v", w.made)
 	}
