@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
@@ -48,10 +49,8 @@ func explainCommand(o Options) *cobra.Command {
 }
 
 func checkOutput(output string, may ...string) error {
-	for _, m := range may {
-		if output == m {
-			return nil
-		}
+	if slices.Contains(may, output) {
+		return nil
 	}
 	return fmt.Errorf("--output is %q; it may be json or yaml", output)
 }
