@@ -83,13 +83,12 @@ func (r *runner) stored(ctx context.Context, instance string) (missing, invented
 		waited := framework.Await(ctx, "all acknowledged writes on "+instance, storedWithin, func(ctx context.Context) (bool, string, error) {
 			found, err := keys(ctx, db, table)
 			if err != nil {
-				r.history.say(time.Now(), "check of "+instance, brief(err))
 				return false, "", err
 			}
 			read, lost, strange = true, ledger.MissingBefore(found, began), ledger.Invented(found)
-			r.history.say(time.Now(), "check of "+instance, fmt.Sprintf("%s: %d rows, %d missing", table, len(found), len(lost)))
 			return len(lost) == 0, fmt.Sprintf("%d of %d are missing", len(lost), ledger.Count()), nil
 		})
+		r.history.say(time.Now(), "check of "+instance, fmt.Sprintf("%s: %d missing, after %s", table, len(lost), seconds(time.Since(began))))
 		switch {
 		case !read:
 			err = errors.Join(err, waited)
