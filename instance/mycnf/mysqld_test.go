@@ -2,16 +2,20 @@ package mycnf_test
 
 import (
 	"bytes"
+	"context"
+	"database/sql"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	driver "github.com/go-sql-driver/mysql"
 	"github.com/google/go-cmp/cmp"
 
 	"cnmsql.co/operator/instance/mycnf"
@@ -189,10 +193,18 @@ type running struct {
 	exited chan error
 }
 
+// small keeps a server's memory and its start small.
+var small = []string{
+	"--innodb-redo-log-capacity=32M", "--innodb-buffer-pool-size=64M", "--performance-schema-max-table-instances=400",
+	"--performance-schema-max-thread-instances=300", "--performance-schema-events-waits-history-long-size=10",
+	"--performance-schema-events-statements-history-long-size=10", "--performance-schema-events-stages-history-long-size=10",
+	"--performance-schema-events-transactions-history-long-size=10", "--performance-schema-digests-size=100",
+}
+
 // start returns when the server answers. The options win over those in the file.
 func (s *realServer) start(t *testing.T, options ...string) *running {
 	t.Helper()
-	cmd, stderr := s.mysqld(t, append([]string{"--innodb-redo-log-capacity=32M", "--innodb-buffer-pool-size=64M"}, options...)...)
+	cmd, stderr := s.mysqld(t, slices.Concat(small, options)...)
 	return s.run(t, cmd, stderr)
 }
 
@@ -208,7 +220,8 @@ func (s *realServer) run(t *testing.T, cmd *exec.Cmd, stderr *bytes.Buffer) *run
 		close(r.exited)
 	}()
 	t.Cleanup(r.kill)
-	for deadline := time.After(3 * time.Minute); s.client("SELECT 1").Run() != nil; {
+	answers := func() bool { _, err := s.ask(t.Context(), "SELECT 1"); return err == nil }
+	for deadline := time.After(3 * time.Minute); !answers(); {
 		select {
 		case err := <-r.exited:
 			t.Fatalf("the server ended: %v\n%s", err, stderr)
@@ -260,19 +273,58 @@ func (s *realServer) initialise(t *testing.T) {
 	}
 }
 
-func (s *realServer) client(statement string) *exec.Cmd {
-	return s.command("mysql", "--no-defaults", "--user=root", "--socket="+s.in.SocketPath, "--skip-column-names", "--batch", "--execute="+statement)
+// connect returns connections as root. No statement may take longer than minutes.
+func (s *realServer) connect() (*sql.DB, error) {
+	c := driver.NewConfig()
+	c.Net, c.Addr, c.User, c.MultiStatements, c.Logger = "unix", s.in.SocketPath, "root", true, &driver.NopLogger{}
+	c.ReadTimeout = 3 * time.Minute // a commit that nobody acknowledges would wait for ever
+	connector, err := driver.NewConnector(c)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %s: %w", s.in.SocketPath, err)
+	}
+	return sql.OpenDB(connector), nil
 }
 
-func (s *realServer) query(t *testing.T, statement string) string {
+// query carries out statements and returns what they answer, a line for each row.
+func (s *realServer) query(t *testing.T, statements string) string {
 	t.Helper()
-	cmd := s.client(statement)
-	// A commit that nobody acknowledges would wait for ever.
-	overdue := time.AfterFunc(3*time.Minute, func() { _ = cmd.Process.Kill() })
-	out, err := cmd.CombinedOutput()
-	overdue.Stop()
+	lines, err := s.ask(t.Context(), statements)
 	if err != nil {
-		t.Fatalf("%s: %v: %s", statement, err, out)
+		t.Fatalf("%s: %v", statements, err)
 	}
-	return strings.TrimSpace(string(out))
+	return strings.Join(lines, "\n")
+}
+
+func (s *realServer) ask(ctx context.Context, statements string) (lines []string, err error) {
+	db, err := s.connect()
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	rows, err := db.QueryContext(ctx, statements)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for more := true; more; more = rows.NextResultSet() {
+		columns, err := rows.Columns()
+		if err != nil {
+			return nil, err
+		}
+		values, places := make([]sql.NullString, len(columns)), make([]any, len(columns))
+		for i := range values {
+			places[i] = &values[i]
+		}
+		for rows.Next() {
+			if err := rows.Scan(places...); err != nil {
+				return nil, err
+			}
+			var texts []string
+			for _, v := range values {
+				texts = append(texts, v.String)
+			}
+			lines = append(lines, strings.Join(texts, "\t"))
+		}
+	}
+	return lines, rows.Err()
 }
