@@ -182,7 +182,6 @@ type way struct {
 type end struct {
 	httpstream.Stream
 	io.Reader
-	reset func()
 }
 
 func (e end) Read(b []byte) (int, error)  { return e.Reader.Read(b) }

@@ -104,8 +104,8 @@ func fill(v reflect.Value, depth int) {
 		v.Set(reflect.New(v.Type().Elem()))
 		fill(v.Elem(), depth-1)
 	case reflect.Struct:
-		for n := range v.NumField() {
-			fill(v.Field(n), depth-1)
+		for _, field := range v.Fields() {
+			fill(field, depth-1)
 		}
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -56,7 +57,7 @@ func seconds(first Fault) iter.Seq[Fault] {
 	return func(yield func(Fault) bool) {
 		offsets := widely
 		if changesPrimary(first) {
-			offsets = append(closely[:len(closely):len(closely)], widely...)
+			offsets = slices.Concat(closely, widely)
 		}
 		for _, kind := range Kinds {
 			for a := range 3 {
