@@ -15,7 +15,8 @@
 //     on 9.7) for a small transaction, one after the other, so the receiver takes no more than some hundreds of
 //     transactions a second from a disk that needs 0.4 ms for a flush. Who sets it otherwise loses acknowledged
 //     transactions when the primary is lost for good while a replica that acknowledged them is back from a crash of its
-//     machine; and that replica's applier stops with error 13117 at the torn relay log, so it has to be made anew.
+//     machine; and that replica's applier stops with an error at the torn relay log. The way out is RESET REPLICA, to be
+//     taken only while a source that holds everything is there.
 //   - What the file configures exists: no option carries the prefix loose-, so a server that does not know one of them
 //     does not start, instead of running without it. mysqld --initialize, too, refuses what it does not know, and it
 //     loads no plugins: who initialises with the file makes options loose in a copy of it.
