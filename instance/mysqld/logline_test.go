@@ -41,12 +41,13 @@ func TestTheLastErrorIsTheOneThatSaysWhy(t *testing.T) {
 	var logged []string
 	s := mysqld.NewServerLog(funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{}))
 	s.Take("2026-01-02T03:04:05.678901Z 0 [ERROR] [MY-000067] [Server] unknown variable 'x=1'.")
+	s.Take("2026-01-02T03:04:05.678901Z 7 [ERROR] [MY-010584] [Repl] Replica I/O for channel '': Error reconnecting to source.")
 	s.Take("2026-01-02T03:04:05.678901Z 0 [ERROR] [MY-010119] [Server] Aborting")
 	s.Take("2026-01-02T03:04:05.678901Z 0 [System] [MY-010910] [Server] Shutdown complete")
 	if got, want := s.LastError(), "MY-000067 unknown variable 'x=1'."; got != want {
 		t.Errorf("last error %q, want %q", got, want)
 	}
-	if len(logged) != 3 {
+	if len(logged) != 4 {
 		t.Errorf("logged %q", logged)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/instance/protocol"
 )
 
 // trouble is why an instance's Pod or server does not get going and what to do about it, with a condition's
@@ -33,7 +34,9 @@ func trouble(i *Instance) (message, reason string) {
 	if pr := i.Report.Provision; pr != nil && pr.LastError != "" {
 		return fmt.Sprintf("%s: %s failed: %s", i.Name, pr.Step, withRemedy(pr.LastError, i.Name)), api.ReasonServerDoesNotStart
 	}
-	if sv := i.Report.Server; sv.Restarts > 0 && i.Report.MySQL == nil && sv.LastError != "" {
+	// One that runs and does not answer, or is being stopped, has started.
+	sv := i.Report.Server
+	if failing := sv.State == protocol.ServerDown || sv.State == protocol.ServerStarting; failing && sv.Restarts > 0 && sv.LastError != "" {
 		return fmt.Sprintf("%s: the server does not start: %s", i.Name, withRemedy(sv.LastError, i.Name)), api.ReasonServerDoesNotStart
 	}
 	return "", ""

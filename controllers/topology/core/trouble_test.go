@@ -75,6 +75,18 @@ func TestWhatKeepsAnInstanceFromGettingGoingIsToldOnceAndNamed(t *testing.T) {
 	}
 }
 
+func TestAServerThatRunsIsNotSaidNotToStart(t *testing.T) {
+	for _, state := range []protocol.ServerState{protocol.ServerRunning, protocol.ServerStopping} {
+		w := being()
+		i := w.i(1)
+		i.Report.Provision, i.Report.MySQL = nil, nil
+		i.Report.Server = protocol.Server{State: state, Restarts: 1, LastError: "MY-013360 something of the last run"}
+		if d := Decide(w.Snapshot); len(failures(d)) > 0 || strings.Contains(d.Status.PhaseReason, "does not start") {
+			t.Errorf("%s: events %q, phase %q", state, failures(d), d.Status.PhaseReason)
+		}
+	}
+}
+
 func TestAnotherTroubleOfTheSameInstanceIsTold(t *testing.T) {
 	w := being()
 	w.i(1).Volumes[0].Trouble = "no class"
