@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -126,9 +127,9 @@ func (b *bench) exhaustMemory(ctx context.Context, pod string) error {
 	after, err := g.kills(ctx)
 	switch {
 	case err != nil:
-		return nil // the container has ended, and its cgroup with it
+		return nil //nolint:nilerr // the container has ended, and its cgroup with it
 	case after == before:
-		return fmt.Errorf("the kernel ended nothing in %s (%v)", pod, fed)
+		return errors.Join(fmt.Errorf("the kernel ended nothing in %s", pod), fed)
 	}
 	return nil
 }
