@@ -68,29 +68,18 @@ func allOf(what string, chosen, all []string) error {
 }
 
 // start finds or makes the lab. One that it made, it ends.
-func start(ctx context.Context, o options) (err error) {
+func start(ctx context.Context, o options) error {
 	root, err := os.Getwd()
 	if err != nil {
 		return fmt.Errorf("finding the checkout: %w", err)
 	}
 	lab := framework.Lab{Script: filepath.Join(root, "e2e/lab/lab")}
-	started, err := lab.Up(ctx, o.nodes, os.Stderr)
-	if started {
-		defer func() {
-			logs := ""
-			if err != nil {
-				logs = filepath.Join(root, "dist/lab-logs")
-			}
-			err = errors.Join(err, lab.Down(context.WithoutCancel(ctx), logs))
-		}()
-	}
-	if err != nil {
-		return err
-	}
-	e, err := framework.Open(ctx, lab, filepath.Join(root, "bin"))
-	if err != nil {
-		return err
-	}
-	b := &bench{options: o, e: e, archive: filepath.Join(root, o.archive), out: os.Stdout, progress: os.Stderr}
-	return b.run(ctx)
+	return lab.During(ctx, o.nodes, filepath.Join(root, "dist/lab-logs"), func() error {
+		e, err := framework.Open(ctx, lab, filepath.Join(root, "bin"))
+		if err != nil {
+			return err
+		}
+		b := &bench{options: o, e: e, archive: filepath.Join(root, o.archive), out: os.Stdout, progress: os.Stderr}
+		return b.run(ctx)
+	})
 }

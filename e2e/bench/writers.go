@@ -184,28 +184,11 @@ func (w *writers) verify(ctx context.Context, s *side) error {
 
 func (a *application) verify(ctx context.Context, db *sql.DB, host string) error {
 	return framework.Await(ctx, "all acknowledged writes on "+host, time.Minute, func(ctx context.Context) (bool, string, error) {
-		found, err := keys(ctx, db, a.table)
+		found, err := framework.Keys(ctx, db, a.table)
 		if err != nil {
 			return false, "", err
 		}
 		missing := a.ledger.Missing(found)
 		return len(missing) == 0, fmt.Sprintf("%d of %d are missing", len(missing), a.ledger.Count()), nil
 	})
-}
-
-func keys(ctx context.Context, db *sql.DB, table string) ([]int64, error) {
-	rows, err := db.QueryContext(ctx, "SELECT id FROM "+table)
-	if err != nil {
-		return nil, fmt.Errorf("reading the table %s: %w", table, err)
-	}
-	defer rows.Close()
-	var found []int64
-	for rows.Next() {
-		var k int64
-		if err := rows.Scan(&k); err != nil {
-			return nil, fmt.Errorf("reading the table %s: %w", table, err)
-		}
-		found = append(found, k)
-	}
-	return found, rows.Err()
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -81,7 +80,7 @@ func (r *runner) stored(ctx context.Context, instance string) (missing, invented
 		read := false
 		began := time.Now()
 		waited := framework.Await(ctx, "all acknowledged writes on "+instance, storedWithin, func(ctx context.Context) (bool, string, error) {
-			found, err := keys(ctx, db, table)
+			found, err := framework.Keys(ctx, db, table)
 			if err != nil {
 				return false, "", err
 			}
@@ -102,23 +101,6 @@ func (r *runner) stored(ctx context.Context, instance string) (missing, invented
 		missing, invented = missing+len(lost), invented+len(strange)
 	}
 	return missing, invented, err
-}
-
-func keys(ctx context.Context, db *sql.DB, table string) ([]int64, error) {
-	rows, err := db.QueryContext(ctx, "SELECT id FROM "+table)
-	if err != nil {
-		return nil, fmt.Errorf("reading the table %s: %w", table, err)
-	}
-	defer rows.Close()
-	var found []int64
-	for rows.Next() {
-		var k int64
-		if err := rows.Scan(&k); err != nil {
-			return nil, fmt.Errorf("reading the table %s: %w", table, err)
-		}
-		found = append(found, k)
-	}
-	return found, rows.Err()
 }
 
 // attached asks the servers themselves: one takes writes, all others acknowledge its commits, and none holds a

@@ -76,7 +76,7 @@ func names(kinds []plan.Kind) string {
 }
 
 // start finds or makes the lab. One that it made, it ends.
-func start(ctx context.Context, o options) (err error) {
+func start(ctx context.Context, o options) error {
 	if o.dry > 0 {
 		return o.print(os.Stdout)
 	}
@@ -89,29 +89,18 @@ func start(ctx context.Context, o options) (err error) {
 		return fmt.Errorf("making the folder for logs: %w", err)
 	}
 	lab := framework.Lab{Script: filepath.Join(root, "e2e/lab/lab")}
-	started, err := lab.Up(ctx, o.nodes, os.Stderr, "--volumes", "2048", "--restart-delay", "10s")
-	if started {
-		defer func() {
-			logs := ""
-			if err != nil {
-				logs = filepath.Join(folder, "lab")
-			}
-			err = errors.Join(err, lab.Down(context.WithoutCancel(ctx), logs))
-		}()
-	}
-	if err != nil {
-		return err
-	}
-	e, err := framework.Open(ctx, lab, filepath.Join(root, "bin"))
-	if err != nil {
-		return err
-	}
-	text, err := os.Create(filepath.Join(folder, "report.txt"))
-	if err != nil {
-		return fmt.Errorf("making the report: %w", err)
-	}
-	r := &runner{options: o, e: e, archive: filepath.Join(root, o.archive), folder: folder, out: io.MultiWriter(os.Stdout, text)}
-	return errors.Join(r.run(ctx), text.Close())
+	return lab.During(ctx, o.nodes, filepath.Join(folder, "lab"), func() error {
+		e, err := framework.Open(ctx, lab, filepath.Join(root, "bin"))
+		if err != nil {
+			return err
+		}
+		text, err := os.Create(filepath.Join(folder, "report.txt"))
+		if err != nil {
+			return fmt.Errorf("making the report: %w", err)
+		}
+		r := &runner{options: o, e: e, archive: filepath.Join(root, o.archive), folder: folder, out: io.MultiWriter(os.Stdout, text)}
+		return errors.Join(r.run(ctx), text.Close())
+	}, "--volumes", "2048", "--restart-delay", "10s")
 }
 
 // print shows what a seed means.

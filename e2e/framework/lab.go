@@ -2,8 +2,10 @@ package framework
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -27,6 +29,25 @@ func (l Lab) Up(ctx context.Context, nodes int, progress io.Writer, flags ...str
 		return false, fmt.Errorf("starting the lab: %w", err)
 	}
 	return true, nil
+}
+
+// During runs something on the lab. One that was not up is started with the flags of lab up, and ended afterwards; its
+// logs are then kept in a folder if there was an error.
+func (l Lab) During(ctx context.Context, nodes int, logs string, run func() error, flags ...string) (err error) {
+	started, err := l.Up(ctx, nodes, os.Stderr, flags...)
+	if started {
+		defer func() {
+			kept := ""
+			if err != nil {
+				kept = logs
+			}
+			err = errors.Join(err, l.Down(context.WithoutCancel(ctx), kept))
+		}()
+	}
+	if err != nil {
+		return err
+	}
+	return run()
 }
 
 // Down ends the lab; its logs are kept in a folder unless that is empty.

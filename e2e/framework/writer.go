@@ -85,22 +85,27 @@ func (w *Writer) Stop() {
 	_ = w.db.Close()
 }
 
-// Keys are the table's rows as one server sees them.
-func (w *Writer) Keys(ctx context.Context, db *sql.DB) ([]int64, error) {
-	rows, err := db.QueryContext(ctx, "SELECT id FROM "+w.table+" ORDER BY id")
+// Keys are the ids of a table's rows as one server sees them, in ascending order.
+func Keys(ctx context.Context, db *sql.DB, table string) ([]int64, error) {
+	rows, err := db.QueryContext(ctx, "SELECT id FROM "+table+" ORDER BY id")
 	if err != nil {
-		return nil, fmt.Errorf("reading the table %s: %w", w.table, err)
+		return nil, fmt.Errorf("reading the table %s: %w", table, err)
 	}
 	defer func() { _ = rows.Close() }()
 	var keys []int64
 	for rows.Next() {
 		var k int64
 		if err := rows.Scan(&k); err != nil {
-			return nil, fmt.Errorf("reading the table %s: %w", w.table, err)
+			return nil, fmt.Errorf("reading the table %s: %w", table, err)
 		}
 		keys = append(keys, k)
 	}
 	return keys, rows.Err()
+}
+
+// Keys are the ids that one server has of what this writer wrote.
+func (w *Writer) Keys(ctx context.Context, db *sql.DB) ([]int64, error) {
+	return Keys(ctx, db, w.table)
 }
 
 // Verdict compares a stopped writer's ledger with the database, read through a Service or from an instance. A

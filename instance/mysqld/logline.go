@@ -73,14 +73,16 @@ func NewServerLog(log logr.Logger) *ServerLog { return &ServerLog{log: log} }
 func (s *ServerLog) Take(line string) {
 	l := ParseLogLine(line)
 	if l.Level == "Error" {
-		// What replication meets ends no server, and is in its own facts.
-		if afterwards[l.Code] || l.Subsystem == "Repl" {
+		if afterwards[l.Code] {
 			s.log.Info(l.Message, "level", l.Level, "code", l.Code, "subsystem", l.Subsystem)
 			return
 		}
-		s.mu.Lock()
-		s.err = l.Code + " " + l.Message
-		s.mu.Unlock()
+		// What replication meets ends no server, and is in its own facts.
+		if l.Subsystem != "Repl" {
+			s.mu.Lock()
+			s.err = l.Code + " " + l.Message
+			s.mu.Unlock()
+		}
 		s.log.Error(nil, l.Message, "code", l.Code, "subsystem", l.Subsystem)
 		return
 	}

@@ -48,6 +48,9 @@ func TestTheLastErrorIsTheOneThatSaysWhy(t *testing.T) {
 		t.Errorf("last error %q, want %q", got, want)
 	}
 	if len(logged) != 4 {
-		t.Errorf("logged %q", logged)
+		t.Fatalf("logged %q", logged)
+	}
+	if !strings.Contains(logged[1], `"error"=`) || strings.Contains(logged[2], `"error"=`) {
+		t.Errorf("what replication meets is an error, and that the server gives up is none of its own: %q", logged)
 	}
 }

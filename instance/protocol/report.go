@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"fmt"
 	"time"
 
 	"cnmsql.co/operator/instance/gtid"
@@ -242,6 +243,14 @@ type Lease struct {
 	// Peers are the instances that a holder asks before it goes on without a renewal: each of them promises
 	// not to take the lease. Whoever is not among them has promised nothing. Absent when it holds no lease.
 	Peers []string `json:"peers,omitempty"`
+}
+
+// From says why a report is not of this very Pod; nil when it is.
+func (r *Report) From(instance, podUID, clusterUID string) error {
+	if r.Instance != instance || r.PodUID != podUID || r.ClusterUID != clusterUID {
+		return fmt.Errorf("report of another Pod than that of %s: instance %s, Pod %s, Cluster %s", instance, r.Instance, r.PodUID, r.ClusterUID)
+	}
+	return nil
 }
 
 // VouchQuestion is what the holder of the primary lease asks every other instance when it cannot renew it.

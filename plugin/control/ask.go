@@ -85,8 +85,8 @@ func read(response *http.Response, clusterUID string, pod *corev1.Pod) (*protoco
 	if err := json.Unmarshal(body, r); err != nil {
 		return nil, fmt.Errorf("report of %s: %w", pod.Name, err)
 	}
-	if r.Instance != pod.Name || r.PodUID != string(pod.UID) || r.ClusterUID != clusterUID {
-		return nil, fmt.Errorf("report of another Pod than that of %s: instance %s, Pod %s, Cluster %s", pod.Name, r.Instance, r.PodUID, r.ClusterUID)
+	if err := r.From(pod.Name, string(pod.UID), clusterUID); err != nil {
+		return nil, err
 	}
 	return r, nil
 }

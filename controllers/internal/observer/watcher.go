@@ -120,8 +120,8 @@ func (w *watcher) parse(line []byte) (*protocol.Report, error) {
 	if err := json.Unmarshal(line, r); err != nil {
 		return nil, fmt.Errorf("report of %s: %w", w.target.Instance, err)
 	}
-	if r.Instance != w.target.Instance || r.PodUID != w.target.PodUID || r.ClusterUID != w.group.clusterUID {
-		return nil, fmt.Errorf("report of another Pod than that of %s: instance %s, Pod %s, Cluster %s", w.target.Instance, r.Instance, r.PodUID, r.ClusterUID)
+	if err := r.From(w.target.Instance, w.target.PodUID, w.group.clusterUID); err != nil {
+		return nil, err
 	}
 	return r, nil
 }
