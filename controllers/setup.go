@@ -16,6 +16,7 @@ import (
 	api "cnmsql.co/operator/api/v1alpha1"
 	"cnmsql.co/operator/controllers/certificates"
 	"cnmsql.co/operator/controllers/credentials"
+	"cnmsql.co/operator/controllers/fencing"
 	"cnmsql.co/operator/controllers/internal/observer"
 	"cnmsql.co/operator/controllers/internal/scope"
 	"cnmsql.co/operator/controllers/lease"
@@ -67,6 +68,7 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 		},
 		func() error { return services.SetupWithManager(mgr, services.Options{MaxConcurrentReconciles: n}) },
 		func() error { return lease.SetupWithManager(mgr, lease.Options{MaxConcurrentReconciles: n}) },
+		func() error { return fencing.SetupWithManager(mgr, fencing.Options{MaxConcurrentReconciles: n}) },
 		func() error {
 			return certificates.SetupWithManager(mgr, certificates.Options{MaxConcurrentReconciles: n})
 		},

@@ -119,6 +119,11 @@ type ClusterStatus struct {
 	// +listMapKey=instance
 	// +optional
 	Divergence []Divergence `json:"divergence,omitempty"`
+	// FencedInstances are out of every Service with their servers stopped, because a person asked for that by the annotation
+	// mysql.cnmsql.co/fencing or kubectl cnmsql fence. Their Pods run on, not Ready; none of them is promoted.
+	// +listType=set
+	// +optional
+	FencedInstances []string `json:"fencedInstances,omitempty"`
 	// ReplicationBrokenInstances are reachable replicas whose replication stopped with an error.
 	// +optional
 	ReplicationBrokenInstances []string `json:"replicationBrokenInstances,omitempty"`
@@ -174,7 +179,7 @@ const (
 )
 
 // TransitionCause says what led to a change of primary.
-// +kubebuilder:validation:Enum=bootstrap;asked;failed;unreachable;stopping;cordoned;preferred;acceptedLoss;statusLost
+// +kubebuilder:validation:Enum=bootstrap;asked;failed;unreachable;fenced;stopping;cordoned;preferred;acceptedLoss;statusLost
 type TransitionCause string
 
 // The causes of a transition.
@@ -187,6 +192,8 @@ const (
 	CauseFailed TransitionCause = "failed"
 	// CauseUnreachable: the primary lives, and no client reaches it.
 	CauseUnreachable TransitionCause = "unreachable"
+	// CauseFenced: a person fenced the primary, and its server has stopped.
+	CauseFenced TransitionCause = "fenced"
 	// CauseStopping: the primary's Pod is being stopped.
 	CauseStopping TransitionCause = "stopping"
 	// CauseCordoned: no Pod may be placed any more on the primary's node.

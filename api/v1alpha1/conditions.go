@@ -23,6 +23,9 @@ const (
 	ConditionLeaseReady = "LeaseReady"
 	// ConditionSemiSyncReady: semi-synchronous replication works as configured.
 	ConditionSemiSyncReady = "SemiSyncReady"
+	// ConditionFencingReady: what the annotation mysql.cnmsql.co/fencing asks for is understood; the message says who is fenced.
+	// It is not about whether anybody is.
+	ConditionFencingReady = "FencingReady"
 	// ConditionUpToDate: every Pod was made from the present specification.
 	ConditionUpToDate = "UpToDate"
 )
@@ -63,6 +66,9 @@ const (
 	ReasonSemiSyncStalled         = "SemiSyncStalled"
 	ReasonSemiSyncNotConfigured   = "NotConfigured"
 	ReasonPodsOutdated            = "PodsOutdated"
+	ReasonFenced                  = "InstanceFenced"
+	ReasonNoneFenced              = "NoneFenced"
+	ReasonUnknownInstance         = "UnknownInstance"
 	ReasonConfigurationNotApplied = "ConfigurationNotApplied"
 )
 
@@ -90,5 +96,8 @@ const (
 	EventProvisioningFailed    = "ProvisioningFailed"
 	EventForeignObject         = "ForeignObject"
 	EventApplyFailed           = "ApplyFailed"
+	EventFenced                = "InstanceFenced"
+	EventUnfenced              = "InstanceUnfenced"
+	EventFencingRefused        = "FencingRefused"
 	EventCredentialsIncomplete = "CredentialsIncomplete"
 )

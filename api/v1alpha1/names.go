@@ -47,6 +47,9 @@ const (
 	// "<instance>=<GTID set>" promotes that instance if no more than those transactions are lost by it. The operator
 	// removes it once it was followed or refused.
 	AnnotationAcceptLoss = "mysql.cnmsql.co/accept-loss"
+	// AnnotationFencing on the Cluster names the instances that are fenced, separated by commas. On a Pod, "true" asks for
+	// its instance; the operator moves that to the Cluster, where it outlives the Pod.
+	AnnotationFencing = "mysql.cnmsql.co/fencing"
 	// AnnotationHandoffAttempt is the transition for which that was recorded.
 	AnnotationHandoffAttempt = "mysql.cnmsql.co/handoff-attempt"
 	// AnnotationReasserted on the primary Lease is when a primary last opened its running server again that somebody

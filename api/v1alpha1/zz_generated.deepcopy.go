@@ -380,6 +380,11 @@ func (in *ClusterStatus) DeepCopyInto(out *ClusterStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.FencedInstances != nil {
+		in, out := &in.FencedInstances, &out.FencedInstances
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.ReplicationBrokenInstances != nil {
 		in, out := &in.ReplicationBrokenInstances, &out.ReplicationBrokenInstances
 		*out = make([]string, len(*in))

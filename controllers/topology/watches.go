@@ -102,7 +102,7 @@ var clusterChanged = predicate.Or[client.Object](
 func othersStatus(s *api.ClusterStatus) any {
 	looked := []any{
 		s.CurrentPrimary, s.CurrentPrimaryGeneration, s.PromotionGTIDExecuted, s.CurrentPrimaryServerUUID,
-		s.TargetPrimary,
+		s.TargetPrimary, s.FencedInstances,
 	}
 	if s.SemiSync != nil {
 		looked = append(looked, s.SemiSync.Effective)

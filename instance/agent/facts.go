@@ -21,6 +21,7 @@ func intentOf(c *api.Cluster, instance string) role.Intent {
 		CurrentPrimary: s.CurrentPrimary,
 		Generation:     s.CurrentPrimaryGeneration,
 		Diverged:       slices.Contains(s.DivergedInstances, instance),
+		Fenced:         slices.Contains(s.FencedInstances, instance),
 		AckCount:       ackCount(c),
 	}
 	if t := s.PrimaryTransition; t != nil {

@@ -32,6 +32,8 @@ const (
 	answersLast  = 5 * time.Second
 	refusalLasts = 10 * time.Second
 	retryBroken  = 30 * time.Second
+	// handoverFor is how long a fenced primary waits for a replica that holds everything.
+	handoverFor = 5 * time.Second
 	// routesLag is how long clients may be led to a former primary after the Cluster names another: until the
 	// labels, the endpoints and each node's kube-proxy, which by default programs once a second, have followed.
 	routesLag = 3 * time.Second
@@ -71,6 +73,8 @@ type Loop struct {
 	primaryAt time.Duration // when this was last seen to be the primary
 	wasOne    bool          // whether it ever was
 	closing   closing
+	silent    since // the server runs and answers nothing
+	handover  since // a fenced primary has given everything back but its server
 	reasserts atomic.Int64
 	waitKey   string // what is waited for, without its figures
 	waitSince time.Duration
@@ -137,11 +141,16 @@ func (l *Loop) turn(ctx context.Context) time.Duration {
 func (l *Loop) observe(ctx context.Context) moment {
 	m := moment{readAt: l.o.Clock.Now(), cluster: l.o.Watcher.Cluster()}
 	m.intent = intentOf(m.cluster, l.o.Name)
+	// Who makes the data looks at the fence himself.
+	m.intent.Fenced = m.intent.Fenced && l.o.Instance.Complete()
 	f := role.Facts{Instance: l.o.Name, SemiSync: m.cluster != nil && m.cluster.SemiSyncEnabled()}
 	f.ShuttingDown, f.StepDownDue = l.o.Stopping.Facts()
 	// In this order: a server that went between the two looks is seen as neither running nor gone.
 	f.ServerGone = l.o.Instance.Gone()
-	if !f.ServerGone && l.o.Instance.Running() {
+	st := l.o.Instance.State()
+	f.ServerHeld, f.ServerStarting = st.Held, st.Server == protocol.ServerStarting
+	runs := !f.ServerGone && l.o.Instance.Running()
+	if runs {
 		readCtx, cancel := context.WithTimeout(ctx, readTimeout)
 		facts, err := l.o.Server.Read(readCtx)
 		cancel()
@@ -154,6 +163,9 @@ func (l *Loop) observe(ctx context.Context) moment {
 	f.Closed = l.closedByOther(m.cluster, f.MySQL)
 	f.Lease = l.o.Keeper.Facts()
 	now := l.o.Clock.Now()
+	f.ServerHangs = l.silent.lasts(runs && !f.ServerRunning, now) >= hangBound
+	stepped := m.intent.Fenced && m.intent.CurrentPrimary == l.o.Name && f.ServerRunning && f.MySQL.SuperReadOnly && !f.Lease.Mine
+	f.HandoverOverdue = l.handover.lasts(stepped, now) >= handoverFor
 	f.RetryDue = l.retryDue(f.MySQL, now)
 	if m.intent.CurrentPrimary == l.o.Name {
 		l.wasOne, l.primaryAt = true, now
@@ -166,6 +178,21 @@ func (l *Loop) observe(ctx context.Context) moment {
 	f.Peers = l.answers(now)
 	m.facts = f
 	return m
+}
+
+// since is from when on something is so; nil while it is not.
+type since struct{ at *time.Duration }
+
+// lasts takes whether it is so now, and returns for how long it has been.
+func (s *since) lasts(so bool, now time.Duration) time.Duration {
+	if !so {
+		s.at = nil
+		return 0
+	}
+	if s.at == nil {
+		s.at = &now
+	}
+	return now - *s.at
 }
 
 // retryDue starts the timer of a channel that has broken, and tells whether it has passed.

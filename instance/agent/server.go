@@ -22,6 +22,9 @@ type Process interface {
 	Stop(ctx context.Context) error
 	// Kill ends the present server at once.
 	Kill()
+	// Hold ends the server and keeps it stopped until Release; see mysqld.Supervisor.
+	Hold(within time.Duration)
+	Release()
 }
 
 // Reader reads the server's facts.
@@ -46,6 +49,8 @@ type Writes interface {
 	OpenWrites(ctx context.Context) error
 	AdmitClients(ctx context.Context) error
 	SetSemiSync(ctx context.Context, source, replica bool, waitFor int) error
+	// PrepareStop ends all connections, which a server that stops would wait for.
+	PrepareStop(ctx context.Context) error
 }
 
 // Server is the running server, see mysql.Server.
@@ -136,6 +141,13 @@ func (i *Instance) Running() bool {
 	ready := i.ready && !i.leaving
 	i.mu.Unlock()
 	return ready && i.State().Server == protocol.ServerRunning
+}
+
+// Complete tells that the data are.
+func (i *Instance) Complete() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.ready
 }
 
 // Gone tells that no server process exists.

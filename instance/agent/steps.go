@@ -15,7 +15,9 @@ import (
 const (
 	stepTimeout   = 15 * time.Second
 	demoteTimeout = 30 * time.Second
-	openTimeout   = 2 * time.Second
+	// stopPrepareTimeout is for ending the connections to a server that is about to be stopped.
+	stopPrepareTimeout = 5 * time.Second
+	openTimeout        = 2 * time.Second
 	// stepDownDrain is how long client transactions may finish by themselves in a planned step-down.
 	stepDownDrain = time.Second
 )
@@ -86,9 +88,30 @@ func (l *Loop) do(ctx context.Context, m *moment, d role.Decision) error {
 		return l.o.Keeper.Record(ctx, api.AnnotationReasserted, time.Now().UTC().Format(time.RFC3339))
 	case role.AdmitClients:
 		return s.AdmitClients(ctx)
+	case role.StopServer:
+		l.stopServer(ctx, m)
+		return nil
+	case role.KillServer:
+		l.o.Instance.Hold(0)
+		return nil
+	case role.StartServer:
+		l.o.Instance.Release()
+		return nil
 	case role.Rest, role.Wait, role.AskPeers, role.Confirm:
 	}
 	return fmt.Errorf("there is no way to carry out %q", d.Step.Kind)
+}
+
+// stopServer begins to end the server, cleanly, and keeps it stopped.
+func (l *Loop) stopServer(ctx context.Context, m *moment) {
+	if m.facts.ServerRunning {
+		ctx, cancel := context.WithTimeout(ctx, stopPrepareTimeout)
+		defer cancel()
+		if err := l.o.Server.PrepareStop(ctx); err != nil {
+			l.o.Log.Info("the stop may take longer: not all connections could be ended", "reason", err.Error())
+		}
+	}
+	l.o.Instance.Hold(time.Duration(m.cluster.Spec.MaxStopDelay) * time.Second)
 }
 
 func (l *Loop) follow(ctx context.Context, d role.Decision) error {

@@ -154,6 +154,26 @@ func (s *testServer) Stop(context.Context) error {
 	return nil
 }
 
+func (s *testServer) Hold(within time.Duration) {
+	s.mu.Lock()
+	s.steps = append(s.steps, "hold "+within.String())
+	s.state.Held = true
+	s.mu.Unlock()
+	s.become(protocol.ServerFenced, 0)
+}
+
+func (s *testServer) Release() {
+	s.mu.Lock()
+	s.steps = append(s.steps, "release")
+	s.state.Held = false
+	s.mu.Unlock()
+	s.become(protocol.ServerRunning, 9)
+}
+
+func (s *testServer) PrepareStop(ctx context.Context) error {
+	return s.step(ctx, "prepare stop", func(*protocol.MySQL) {})
+}
+
 func (s *testServer) Kill() {
 	s.mu.Lock()
 	s.steps = append(s.steps, "kill")

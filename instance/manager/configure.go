@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,8 +24,8 @@ import (
 	"cnmsql.co/operator/instance/protocol"
 )
 
-// clusterWait is how long a start waits for the Cluster before it uses the my.cnf that the container before
-// left behind: a replica comes back during an outage of the API server.
+// clusterWait is for how long, in the life of this process, the Cluster is waited for before the server starts with the
+// my.cnf that the container before left behind: a replica comes back during an outage of the API server.
 const clusterWait = 10 * time.Second
 
 // configurer writes my.cnf from the present Cluster before each start of the server.
@@ -35,6 +36,7 @@ type configurer struct {
 	log     logr.Logger
 
 	mu      sync.Mutex
+	waitEnd time.Time // of the one wait for the Cluster
 	server  *flavor.Server
 	running string // hash of the file that the last server was started with
 	wanted  string // hash of what the Cluster of version renders to
@@ -50,9 +52,7 @@ func (c *configurer) prepare(ctx context.Context) (mysqld.Command, error) {
 	if err := forgetSocket(c.Paths.socket()); err != nil {
 		return command, err
 	}
-	waitCtx, cancel := context.WithTimeout(ctx, clusterWait)
-	defer cancel()
-	cluster, err := await(waitCtx, c.cluster, func(c *api.Cluster) bool { return c != nil })
+	cluster, err := c.known(ctx)
 	if err != nil {
 		old, readErr := os.ReadFile(c.file())
 		if readErr != nil || ctx.Err() != nil {
@@ -71,6 +71,24 @@ func (c *configurer) prepare(ctx context.Context) (mysqld.Command, error) {
 	}
 	c.started(hash(text))
 	return command, nil
+}
+
+// known is the Cluster as soon as it was seen, or an error when that takes too long.
+func (c *configurer) known(ctx context.Context) (*api.Cluster, error) {
+	c.mu.Lock()
+	if c.waitEnd.IsZero() {
+		c.waitEnd = time.Now().Add(clusterWait)
+	}
+	ctx, cancel := context.WithDeadline(ctx, c.waitEnd)
+	c.mu.Unlock()
+	defer cancel()
+	return await(ctx, c.cluster, func(c *api.Cluster) bool { return c != nil })
+}
+
+// fenced tells that the Cluster, as far as it is known, keeps this instance's server stopped.
+func (c *configurer) fenced(ctx context.Context) bool {
+	cluster, err := c.known(ctx)
+	return err == nil && slices.Contains(cluster.Status.FencedInstances, c.Instance)
 }
 
 // forgetSocket removes the lock on the socket that a killed container leaves on the volume. It names the server of that time

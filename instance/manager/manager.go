@@ -203,7 +203,7 @@ func (m *manager) provision(ctx context.Context) {
 	defer context.AfterFunc(m.abandoned, cancel)()
 	volume, err := provision.Ensure(ctx, provision.Plan{
 		ClusterUID: m.ClusterUID, Instance: m.Instance, Layout: m.Paths.layout(),
-		Origin: m.data.origin, Accounts: m.data.accounts, Database: m.data.database, Donor: m.data.donor,
+		Fenced: m.configurer.fenced, Origin: m.data.origin, Accounts: m.data.accounts, Database: m.data.database, Donor: m.data.donor,
 		Command: m.configurer.prepare, Reaper: m.reaper, Supervisor: m.supervisor, Server: m.mysql,
 		Limit: m.data.maxStart, Progress: m.server.Progress, Log: m.log.WithName("provision"),
 	})

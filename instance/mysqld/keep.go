@@ -14,7 +14,7 @@ const beforeStopTime = 5 * time.Second
 func (s *Supervisor) keep(ctx context.Context, k *keeper) {
 	defer close(k.done)
 	pause := s.o.FirstBackoff
-	for ctx.Err() == nil {
+	for s.mayRun(ctx) {
 		ran, again := s.runOnce(ctx, k)
 		if ctx.Err() != nil {
 			break
@@ -27,6 +27,7 @@ func (s *Supervisor) keep(ctx context.Context, k *keeper) {
 		}
 		select {
 		case <-time.After(pause):
+		case <-s.held():
 		case <-ctx.Done():
 		}
 		pause = min(2*pause, s.o.MaxBackoff)
@@ -35,6 +36,25 @@ func (s *Supervisor) keep(ctx context.Context, k *keeper) {
 		s.keeper = nil
 		st.Server = protocol.ServerDown
 	})
+}
+
+// mayRun waits until no Hold keeps a server from being started. It is false when ctx ends first.
+func (s *Supervisor) mayRun(ctx context.Context) bool {
+	for ctx.Err() == nil {
+		st, changed := s.Watch()
+		switch {
+		case !st.Held:
+			return true
+		case st.Server != protocol.ServerFenced:
+			s.update(func(st *State) { st.Server = protocol.ServerFenced })
+			continue
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+	return false
 }
 
 // runOnce runs one server to its end. It returns how long the server was up and whether it asked to be
@@ -54,21 +74,42 @@ func (s *Supervisor) runOnce(ctx context.Context, k *keeper) (ran time.Duration,
 	s.o.Log.Info("started the server", "pid", p.Pid())
 	answered, endReady := s.awaitReady(p)
 
+	held := s.held()
 	select {
 	case <-p.Gone():
 	case <-ctx.Done():
-		s.stopProcess(k, p)
+		s.stopProcess(k.stopBy, p)
+	case <-held:
+		by, cancel := context.WithTimeout(context.Background(), s.endWithin())
+		s.stopProcess(by, p)
+		cancel()
 	}
 	<-p.Gone()
 	ran = time.Since(started)
 	exit := p.exit
 	endReady()
 	again = exit.Code == exitRestart && <-answered
-	intended := again || ctx.Err() != nil
+	intended := again || ctx.Err() != nil || isClosed(held)
 	s.ended(exit.String(), ran, !intended)
 	p.output.drain()
 	s.o.Log.Info("the server ended", "exit", exit.String(), "after", ran.Round(time.Millisecond).String(), "intended", intended)
 	return ran, again
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// endWithin is how long a server that is held may take to end.
+func (s *Supervisor) endWithin() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.holdWithin
 }
 
 func (s *Supervisor) startProcess(ctx context.Context) (*Process, error) {
@@ -117,18 +158,18 @@ func (s *Supervisor) awaitReady(p *Process) (<-chan bool, context.CancelFunc) {
 	return answered, cancel
 }
 
-func (s *Supervisor) stopProcess(k *keeper, p *Process) {
+func (s *Supervisor) stopProcess(by context.Context, p *Process) {
 	answers := false
 	s.update(func(st *State) {
 		answers = st.Server == protocol.ServerRunning
 		st.Server = protocol.ServerStopping
 	})
 	if answers && s.o.BeforeStop != nil {
-		ctx, cancel := context.WithTimeout(k.stopBy, beforeStopTime)
+		ctx, cancel := context.WithTimeout(by, beforeStopTime)
 		s.o.BeforeStop(ctx)
 		cancel()
 	}
-	if _, err := p.Stop(k.stopBy); err != nil {
+	if _, err := p.Stop(by); err != nil {
 		s.o.Log.Error(err, "stopping the server")
 	}
 }
@@ -140,6 +181,9 @@ func (s *Supervisor) ended(how string, ran time.Duration, unintended bool) {
 		st.Pid = 0
 		st.LastExit = how
 		st.Server = protocol.ServerDown
+		if st.Held {
+			st.Server = protocol.ServerFenced
+		}
 		if ran >= s.o.SteadyAfter {
 			st.InARow = 0
 		}

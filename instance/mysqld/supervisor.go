@@ -44,6 +44,8 @@ type State struct {
 	Pid int
 	// Restarts counts the unintended ends, InARow those since the server last ran steadily.
 	Restarts, InARow int
+	// Held tells that no server is started until Release; see Hold.
+	Held bool
 	// LastExit is how the server last ended, or why it could not be started.
 	LastExit string
 	// LastError is the last error line in the log of the present server, else of the last one that had any.
@@ -60,6 +62,9 @@ type Supervisor struct {
 	changed chan struct{}
 	process *Process
 	keeper  *keeper
+	// hold is closed while the server is held, holdWithin is how long it may take to end then.
+	hold       chan struct{}
+	holdWithin time.Duration
 }
 
 // keeper is one span from Start to Stop.
@@ -80,6 +85,7 @@ func NewSupervisor(o SupervisorOptions) *Supervisor {
 		log:     NewServerLog(o.Log),
 		state:   State{Server: protocol.ServerDown, Since: time.Now()},
 		changed: make(chan struct{}),
+		hold:    make(chan struct{}),
 	}
 }
 
@@ -129,6 +135,36 @@ func (s *Supervisor) Stop(ctx context.Context) error {
 	case <-time.After(killTime):
 		return errors.New("stopping the server: it is still there after SIGKILL")
 	}
+}
+
+// Hold ends the server, if one runs: SIGTERM, and SIGKILL when it takes longer than within, at
+// once with 0. None is started, by Start
+// or after that end, until Release. It returns at once.
+func (s *Supervisor) Hold(within time.Duration) {
+	s.update(func(st *State) {
+		if st.Held {
+			return
+		}
+		st.Held, s.holdWithin = true, within
+		close(s.hold)
+	})
+}
+
+// Release ends a Hold: what Start began goes on. A server that is still ending is started again afterwards.
+func (s *Supervisor) Release() {
+	s.update(func(st *State) {
+		if !st.Held {
+			return
+		}
+		st.Held, s.hold = false, make(chan struct{})
+	})
+}
+
+// held is a channel that is closed while the server is held.
+func (s *Supervisor) held() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hold
 }
 
 // Kill ends the present server at once, without a shutdown. Unless it is being stopped, it is started

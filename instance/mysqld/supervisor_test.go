@@ -149,6 +149,12 @@ func TestStopEndsTheServerAndTheKeeping(t *testing.T) {
 // stubborn is a server that is ready once it ignores SIGTERM.
 func stubborn(t *testing.T) mysqld.SupervisorOptions {
 	t.Helper()
+	return listening(t, "stubborn", &atomic.Int32{})
+}
+
+// listening is a server that plays a part and is ready once it has set up what it does with signals.
+func listening(t *testing.T, part string, starts *atomic.Int32) mysqld.SupervisorOptions {
+	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +162,8 @@ func stubborn(t *testing.T) mysqld.SupervisorOptions {
 	t.Cleanup(func() { _, _ = r.Close(), w.Close() })
 	return mysqld.SupervisorOptions{
 		Prepare: func(context.Context) (mysqld.Command, error) {
-			c := command("stubborn")
+			starts.Add(1)
+			c := command(part)
 			c.Files = []*os.File{w}
 			return c, nil
 		},
@@ -250,4 +257,78 @@ func TestTheLastErrorLineIsInTheState(t *testing.T) {
 	s, _ := supervise(t, mysqld.SupervisorOptions{FirstBackoff: time.Hour},
 		"print:2026-01-02T03:04:05.678901Z 0 [ERROR] [MY-012592] [InnoDB] Operating system error number 28\n")
 	await(t, s, func(st mysqld.State) bool { return strings.HasSuffix(st.LastError, "error number 28") })
+}
+
+func TestAServerThatIsHeldEndsAndIsNotStartedBeforeItsRelease(t *testing.T) {
+	starts := &atomic.Int32{}
+	s, _ := supervise(t, listening(t, "serve", starts))
+	await(t, s, running)
+	s.Hold(10 * time.Second)
+	s.Hold(0) // it is held already
+	st := await(t, s, func(st mysqld.State) bool { return st.Server == protocol.ServerFenced })
+	if st.Pid != 0 || !st.Held || st.Restarts != 0 || st.LastExit != "exit code 0" {
+		t.Errorf("the state is %+v", st)
+	}
+	s.Start() // changes nothing
+	s.Release()
+	if st := await(t, s, running); starts.Load() != 2 || st.Held {
+		t.Errorf("%d starts, %+v", starts.Load(), st)
+	}
+	s.Release() // changes nothing
+}
+
+func TestAServerThatDoesNotEndInTimeIsKilledByItsHold(t *testing.T) {
+	for _, within := range []time.Duration{0, 50 * time.Millisecond} {
+		s, _ := supervise(t, stubborn(t))
+		await(t, s, running)
+		s.Hold(within)
+		st := await(t, s, func(st mysqld.State) bool { return st.Server == protocol.ServerFenced })
+		if st.LastExit != "signal 9 (killed)" {
+			t.Errorf("within %s: %s", within, st.LastExit)
+		}
+	}
+}
+
+// With no time at all it is not even asked to end: mysqld would answer clients whose commits nobody has acknowledged.
+func TestAHoldWithoutTimeKillsAtOnce(t *testing.T) {
+	s, _ := supervise(t, listening(t, "serve", &atomic.Int32{}))
+	await(t, s, running)
+	s.Hold(0)
+	st := await(t, s, func(st mysqld.State) bool { return st.Server == protocol.ServerFenced })
+	if st.LastExit != "signal 9 (killed)" {
+		t.Error(st.LastExit)
+	}
+}
+
+func TestAServerThatIsHeldBeforeItsStartIsNotStarted(t *testing.T) {
+	starts := &atomic.Int32{}
+	s := mysqld.NewSupervisor(mysqld.SupervisorOptions{
+		Reaper: reaper(), Log: logr.Discard(), Ready: func(context.Context) error { return nil },
+		Prepare: func(context.Context) (mysqld.Command, error) { starts.Add(1); return command("serve"), nil },
+	})
+	s.Hold(0)
+	s.Start()
+	await(t, s, func(st mysqld.State) bool { return st.Server == protocol.ServerFenced })
+	if starts.Load() != 0 {
+		t.Error("it was started")
+	}
+	s.Release()
+	await(t, s, running)
+	s.Hold(time.Second)
+	await(t, s, func(st mysqld.State) bool { return st.Server == protocol.ServerFenced })
+	if err := s.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if st := s.State(); st.Server != protocol.ServerDown {
+		t.Errorf("stopped while held: %+v", st)
+	}
+}
+
+func TestAHoldEndsThePauseBetweenTwoStarts(t *testing.T) {
+	s, _ := supervise(t, mysqld.SupervisorOptions{FirstBackoff: time.Hour}, "exit:1", "serve")
+	await(t, s, func(st mysqld.State) bool { return st.Restarts == 1 })
+	s.Hold(time.Second)
+	await(t, s, func(st mysqld.State) bool { return st.Server == protocol.ServerFenced })
+	s.Release()
+	await(t, s, running)
 }

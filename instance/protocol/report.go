@@ -36,6 +36,8 @@ const (
 	ServerRunning ServerState = "running"
 	// ServerDown: mysqld ended and will be started again after a pause, or cannot be started.
 	ServerDown ServerState = "down"
+	// ServerFenced: the instance is fenced; mysqld was stopped and is not started before that ends.
+	ServerFenced ServerState = "fenced"
 	// ServerStopping: mysqld is being stopped on purpose.
 	ServerStopping ServerState = "stopping"
 )
@@ -90,6 +92,8 @@ type Server struct {
 const (
 	// StepWaiting: something else must happen first, or it has ended with a refusal.
 	StepWaiting = "waiting"
+	// StepFenced: nothing is made while the instance is fenced.
+	StepFenced = "fenced"
 	// StepInitialising: an empty server is made, or filled with what the Cluster asks for.
 	StepInitialising = "initialising"
 	// StepCloning: the primary's data are copied.
@@ -109,13 +113,13 @@ type Provision struct {
 	LastError string `json:"lastError,omitempty"`
 }
 
-// Busy tells that data are being made, however long that takes: who makes them bounds it.
+// Busy tells that data are being made, or kept from that by a person, however long it takes: who makes them bounds it.
 func (p *Provision) Busy() bool {
 	if p == nil {
 		return false
 	}
 	switch p.Step {
-	case StepInitialising, StepCloning, StepRestarting:
+	case StepInitialising, StepCloning, StepRestarting, StepFenced:
 		return true
 	}
 	return false

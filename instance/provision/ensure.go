@@ -9,6 +9,9 @@ import (
 	"cnmsql.co/operator/instance/protocol"
 )
 
+// lookAgain is how often a start that is kept back looks whether it still is.
+const lookAgain = time.Second
+
 // stopTime bounds the end of a server whose data are thrown away.
 const stopTime = 10 * time.Second
 
@@ -27,6 +30,9 @@ func Ensure(ctx context.Context, p Plan) (*Volume, error) {
 	}
 	if p.Limit == nil {
 		p.Limit = func() time.Duration { return time.Hour }
+	}
+	if p.Fenced == nil {
+		p.Fenced = func(context.Context) bool { return false }
 	}
 	if p.Standstill == 0 {
 		p.Standstill = time.Hour
@@ -107,10 +113,27 @@ func (m *maker) once(ctx context.Context) error {
 		return err
 	}
 	if what == start {
+		if m.p.Fenced(ctx) {
+			m.p.Supervisor.Hold(0)
+		}
 		m.p.Supervisor.Start()
 		return nil
 	}
+	if err := m.awaitUnfenced(ctx); err != nil {
+		return err
+	}
 	return m.makeData(ctx)
+}
+
+// awaitUnfenced makes nothing while the instance is fenced.
+func (m *maker) awaitUnfenced(ctx context.Context) error {
+	for m.p.Fenced(ctx) {
+		m.tell(protocol.StepFenced, 0)
+		if err := sleep(ctx, lookAgain); err != nil {
+			return fmt.Errorf("waiting for the end of the fence: %w", err)
+		}
+	}
+	return nil
 }
 
 // makeData begins with the same empty server whatever the Cluster wants of it, so that this is done by the

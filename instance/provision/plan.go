@@ -36,6 +36,8 @@ type Layout struct {
 type Plan struct {
 	ClusterUID, Instance string
 	Layout               Layout
+	// Fenced tells that no server is to be started on data that are complete, and none are to be made. Default: no.
+	Fenced func(context.Context) bool
 	// Origin tells where new data come from, by what the Cluster says.
 	Origin func(context.Context) (Origin, error)
 	// Accounts are those of a new server, Database its content when it is not a clone.

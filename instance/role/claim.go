@@ -16,6 +16,8 @@ func Claimable(instance string, decided, now Intent, d Decision, left time.Durat
 		return "the primary has changed"
 	case now.Diverged:
 		return "this instance is marked as diverged"
+	case now.Fenced:
+		return "this instance is fenced"
 	case now.pending() == nil:
 		return "the transition is not for the next generation"
 	case left < claimNeeds:

@@ -14,7 +14,12 @@ func Decide(f Facts, i Intent) Decision {
 	if d, speaks := guard(f, i); speaks {
 		return d
 	}
-	if !f.ServerRunning || f.MySQL == nil {
+	switch {
+	case i.Fenced:
+		return fenced(f, i)
+	case f.ServerHeld && !f.ShuttingDown:
+		return do(None, StartServer, "not fenced any more")
+	case !f.ServerRunning || f.MySQL == nil:
 		return wait(None, "the server is not running")
 	}
 	t := i.pending()
@@ -70,13 +75,7 @@ func guard(f Facts, i Intent) (Decision, bool) {
 	case f.ServerGone:
 		return do(None, ReleaseLease, "the server is down, so nobody writes here"), true
 	case f.StepDownDue:
-		d := do(Replica, ReleaseLease, "the Pod is being stopped")
-		d.Step.Executed = &f.MySQL.Executed
-		if t != nil && current {
-			// The target of a switchover waits for the handoff of this very attempt.
-			d.Step.Attempt = t.Attempt
-		}
-		return d, true
+		return handOver(f, i, "the Pod is being stopped"), true
 	case current || target:
 		return Decision{}, false
 	}

@@ -15,6 +15,12 @@ type Facts struct {
 	// lies a server that is starting or hanging.
 	ServerRunning bool
 	ServerGone    bool
+	// ServerStarting tells that mysqld was started and does not accept connections yet: it takes no writes.
+	// ServerHangs tells that it runs and has answered nothing for so long that nobody waits for it any more.
+	ServerStarting bool
+	ServerHangs    bool
+	// ServerHeld tells that the server is kept stopped, or being stopped for that: it is not started again by itself.
+	ServerHeld bool
 	// MySQL is what the server answered; nil unless ServerRunning.
 	MySQL *protocol.MySQL
 	// SemiSync tells that semi-synchronous replication is configured.
@@ -28,6 +34,8 @@ type Facts struct {
 	// LatelyPrimary tells that this instance was the primary until a moment ago: clients of the primary may
 	// still be led here.
 	LatelyPrimary bool
+	// HandoverOverdue tells that a fenced primary has waited long enough for a replica that holds everything.
+	HandoverOverdue bool
 	// Closed is set when somebody else made the running server read-only, which this manager had opened.
 	Closed *Closed
 	// Refusal is what this manager refused a moment ago; it stands until the operator makes another attempt
@@ -143,6 +151,8 @@ type Intent struct {
 	PromotionUnreadable bool
 	// Diverged tells that the operator found this instance to hold what the primary does not.
 	Diverged bool
+	// Fenced tells that a person took this instance out of service: its server is to be stopped.
+	Fenced bool
 	// AckCount is how many acknowledgements the primary waits for.
 	AckCount int
 }

@@ -38,6 +38,11 @@ const (
 	OpenWrites StepKind = "open writes"
 	// RecordReassert writes on the Lease that a server is opened again which somebody else made read-only.
 	RecordReassert StepKind = "record the re-assert"
+	// StopServer ends the server cleanly and keeps it stopped; KillServer does so without a shutdown. StartServer ends
+	// that.
+	StopServer  StepKind = "stop server"
+	KillServer  StepKind = "kill server"
+	StartServer StepKind = "start server"
 	// AdmitClients lets clients connect that a starting or demoted server refuses. OpenWrites does so, too.
 	AdmitClients StepKind = "admit clients"
 )

@@ -52,8 +52,8 @@ func (p *Probes) Alive() string {
 	return ""
 }
 
-// Started says why the server does not count as started; empty once it has accepted connections, and while its
-// data are being made. The kubelet counts a start in seconds, and a container that it restarts in the middle of
+// Started says why the server does not count as started; empty once it has accepted connections, while it is kept
+// stopped by a fence, and while its data are being made. The kubelet counts a start in seconds, and a container that it restarts in the middle of
 // a clone begins the clone from nothing: how long that may take is bounded by provision, which sees whether it
 // goes on.
 func (p *Probes) Started() string {
@@ -61,7 +61,7 @@ func (p *Probes) Started() string {
 		return ""
 	}
 	r := p.Present.Report()
-	if r.MySQL != nil || r.Provision.Busy() {
+	if r.MySQL != nil || r.Provision.Busy() || r.Server.State == protocol.ServerFenced {
 		p.started.Store(true)
 		return ""
 	}

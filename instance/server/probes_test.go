@@ -142,10 +142,22 @@ func TestTheServerHasStartedOnceItAnswered(t *testing.T) {
 	}
 }
 
+// The kubelet would otherwise restart the container of an instance that is fenced for longer than a start may take.
+func TestAFencedInstanceHasStartedIsAliveAndNotReady(t *testing.T) {
+	notFenced := -time.Millisecond
+	ask := probing(&present{report: protocol.Report{Server: protocol.Server{State: protocol.ServerFenced}}}, &notFenced)
+	for path, want := range map[string]int{"/startupz": http.StatusOK, "/livez": http.StatusOK, "/readyz": http.StatusServiceUnavailable} {
+		code, body := ask(path)
+		if code != want || want != http.StatusOK && body != "the server is fenced\n" {
+			t.Errorf("%s: %d %s", path, code, body)
+		}
+	}
+}
+
 func TestTheMakingOfDataIsNoStartThatTakesTooLong(t *testing.T) {
 	fenced := -time.Millisecond
 	for step, want := range map[string]int{
-		protocol.StepWaiting: 503, "ForeignData": 503, protocol.StepInitialising: 200, protocol.StepCloning: 200, protocol.StepRestarting: 200,
+		protocol.StepWaiting: 503, "ForeignData": 503, protocol.StepFenced: 200, protocol.StepInitialising: 200, protocol.StepCloning: 200, protocol.StepRestarting: 200,
 	} {
 		p := &present{report: protocol.Report{
 			Server: protocol.Server{State: protocol.ServerProvisioning}, Provision: &protocol.Provision{Step: step, LastError: "why"},

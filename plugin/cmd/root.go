@@ -61,7 +61,7 @@ func New(o Options) *cobra.Command {
 	root.SetOut(o.Out)
 	root.SetErr(o.Err)
 	flags.AddFlags(root.PersistentFlags())
-	root.AddCommand(statusCommand(o), promoteCommand(o), explainCommand(o), debugCommand(o), versionCommand(o))
+	root.AddCommand(statusCommand(o), promoteCommand(o), fenceCommand(o), explainCommand(o), debugCommand(o), versionCommand(o))
 	return root
 }
 

@@ -105,6 +105,8 @@ func primary(c *api.Cluster) Primary {
 		if e := st.LastElection; e != nil && e.Winner == p.Instance && e.Verdict != "" {
 			p.Why += ": " + e.Verdict
 		}
+	case byFence(st):
+		p.Why = "promoted because " + st.PrimaryTransition.From + " was fenced"
 	default:
 		p.Why = "moved here by a switchover"
 	}
@@ -118,6 +120,12 @@ func byFailover(st *api.ClusterStatus) bool {
 		return false
 	}
 	return st.CurrentPrimaryTimestamp == nil || st.LastFailoverTimestamp.Sub(st.CurrentPrimaryTimestamp.Time).Abs() < 5*time.Minute
+}
+
+// byFence tells whether the last promotion followed a person's fence of the primary before.
+func byFence(st *api.ClusterStatus) bool {
+	t := st.PrimaryTransition
+	return t != nil && t.Generation == st.CurrentPrimaryGeneration && t.To == st.CurrentPrimary && t.Cause == api.CauseFenced
 }
 
 func transition(c *api.Cluster) *Transition {
@@ -246,6 +254,9 @@ func trouble(c *api.Cluster, name string) []string {
 		if d.Instance == name {
 			out = append(out, fmt.Sprintf("diverged: holds %d transactions that the primary does not (%s)", d.Count, d.GTIDSet))
 		}
+	}
+	if slices.Contains(st.FencedInstances, name) {
+		out = append(out, "fenced: out of service, its server stopped")
 	}
 	if slices.Contains(st.ReplicationBrokenInstances, name) {
 		out = append(out, "replication is broken")

@@ -20,9 +20,13 @@ func Tell(recorder events.EventRecorder, cluster *api.Cluster, condition metav1.
 	if reason == "" || !Changed(cluster, condition) {
 		return
 	}
-	note := condition.Message
-	if len(note) > maxNote {
-		note = note[:maxNote-3] + "..."
+	recorder.Eventf(cluster, nil, corev1.EventTypeWarning, reason, "Apply", "%s", Note(condition.Message))
+}
+
+// Note is a message as an event can hold it.
+func Note(message string) string {
+	if len(message) > maxNote {
+		return message[:maxNote-3] + "..."
 	}
-	recorder.Eventf(cluster, nil, corev1.EventTypeWarning, reason, "Apply", "%s", note)
+	return message
 }

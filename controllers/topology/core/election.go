@@ -173,6 +173,9 @@ func (p *pass) consider(i *Instance, known gtid.Set) candidate {
 	case i.Report.Provision != nil:
 		c.unfit, c.unread = "does not have its data yet", true
 		return c
+	case !i.running() && p.fenced(i.Name):
+		c.unfit, c.unread = "is fenced", true
+		return c
 	case !i.running():
 		c.unfit, c.unread = "has a server that is "+string(i.Report.Server.State)+" and was not read", true
 		return c
@@ -185,6 +188,8 @@ func (p *pass) consider(i *Instance, known gtid.Set) candidate {
 		c.unfit = fmt.Sprintf("holds transactions that the primary did not have: %s", p.mark(i.Name).GTIDSet)
 	case m.Replication != nil && m.Replication.SQLErrno != 0:
 		c.unfit = fmt.Sprintf("has an applier that stopped with error %d: %s", m.Replication.SQLErrno, m.Replication.SQLError)
+	case p.fenced(i.Name):
+		c.unfit = "is fenced"
 	case i.Pod == nil || i.going():
 		c.unfit = "has a Pod that is being stopped"
 	case p.unknown(i.Name):

@@ -22,6 +22,8 @@ const (
 	opening
 	// unreachable: it does not answer the operator, which proves nothing yet.
 	unreachable
+	// ending: it is fenced, and its server is about to stop.
+	ending
 	// failing: there is evidence that it cannot serve.
 	failing
 )
@@ -59,11 +61,16 @@ func (p *pass) evidence(i *Instance) verdict {
 // reported judges by what the primary's manager says.
 func (p *pass) reported(i *Instance) verdict {
 	r := i.Report
+	fenced := p.fenced(i.Name)
 	switch {
-	case i.writable(p.st.CurrentPrimaryGeneration):
+	case !fenced && i.writable(p.st.CurrentPrimaryGeneration):
 		return verdict{state: healthy}
 	case r.Provision != nil:
 		return verdict{failing, "its data is gone (" + r.Provision.Step + ")", 0}
+	case fenced && (r.Server.State == protocol.ServerRunning || r.Server.State == protocol.ServerStarting):
+		return verdict{ending, "it is fenced, and its server is about to stop", time.Second}
+	case fenced:
+		return verdict{failing, "it is fenced, and its server is stopped", 0}
 	case r.Server.State == protocol.ServerDown:
 		return verdict{failing, joinWhy("its server is down", r.Server.LastExit), 0}
 	case r.MySQL == nil && r.Server.State != protocol.ServerRunning:
@@ -146,6 +153,18 @@ func (p *pass) silence(i *Instance) verdict {
 		return verdict{failing, "its manager does not answer, its lease has expired, and no replica hears it", 0}
 	}
 	return verdict{unreachable, "its manager does not answer, but its Pod is Ready", p.s.Lease.Remaining()}
+}
+
+// primaryFenced waits until the server of a primary that a person fenced has stopped. Nobody is asked to hand over: the
+// fence itself does that.
+func (p *pass) primaryFenced() bool {
+	v := p.evidence(p.primary())
+	if p.pending() != nil || v.state != ending {
+		return false
+	}
+	p.outcome(api.PhaseFailingOver, api.ReasonFenced, "the primary %s: %s", p.st.CurrentPrimary, v.why)
+	p.recheck(v.again)
+	return true
 }
 
 // heardBy names a replica that received something from the primary within the last heartbeats.

@@ -157,11 +157,12 @@ func (i Instance) withoutSource(source string) Instance {
 // waysOn are what lets a failover go on that is held back, by the condition's reason.
 var waysOn = map[string]string{
 	api.ReasonNoSafeCandidate:   "bring back the instances that the message names, and it goes on by itself; or raise failoverPolicy.maxTransactionsBehind if that is what holds it back; or accept a loss with the annotation " + api.AnnotationAcceptLoss,
-	api.ReasonWitnessesMissing:  "bring back as many of the instances as the message says, and it goes on by itself; or set mysql.semiSync.dataDurability to preferred, and lose what only they have; or accept a loss with the annotation " + api.AnnotationAcceptLoss,
+	api.ReasonWitnessesMissing:  "bring back (or unfence) as many of the instances as the message says, and it goes on by itself; or set mysql.semiSync.dataDurability to preferred, and lose what only they have; or accept a loss with the annotation " + api.AnnotationAcceptLoss,
 	api.ReasonHistoryUnreadable: "correct or remove one copy of the last failover, as the message says",
 	api.ReasonFailoverBraked:    "it goes on by itself at the time that the message gives; or bring the primary back, ask for a switchover, or lower failoverPolicy.minTimeBetweenFailovers",
 	api.ReasonBootstrapRefused:  "bring back the instances or the volume that the message names, or delete the Cluster and make it again from a backup",
 	api.ReasonLeaseHeld:         "it goes on by itself once the lease is given back or was watched for its whole length",
+	api.ReasonFenced:            "it goes on by itself once the server has stopped; where there is no other instance, end the fence with kubectl cnmsql fence off",
 	api.ReasonPrimaryFailed:     "bring the instance back: there is no other that could be promoted",
 }
 
@@ -182,5 +183,5 @@ func (l Lease) String() string {
 
 // String is the state in a word.
 func (s state) String() string {
-	return [...]string{healthy: "healthy", opening: "opening", unreachable: "cannot be reached", failing: "has failed"}[s]
+	return [...]string{healthy: "healthy", opening: "opening", unreachable: "cannot be reached", ending: "fenced", failing: "has failed"}[s]
 }

@@ -121,6 +121,9 @@ func (p *pass) mark(name string) *api.Divergence {
 	return nil
 }
 
+// fenced tells that a person took an instance out of service.
+func (p *pass) fenced(name string) bool { return slices.Contains(p.st.FencedInstances, name) }
+
 func (p *pass) diverged(name string) bool { return slices.Contains(p.st.DivergedInstances, name) }
 
 func (p *pass) recordProvisioning() {

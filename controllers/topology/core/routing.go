@@ -50,7 +50,7 @@ func (p *pass) place(i *Instance) (role string, routable bool) {
 	switch {
 	case i.Name == p.st.CurrentPrimary:
 		return p.placePrimary(i)
-	case p.diverged(i.Name) || i.going() || !p.isMember(i.Name):
+	case p.diverged(i.Name) || p.fenced(i.Name) || i.going() || !p.isMember(i.Name):
 		return api.RoleReplica, false
 	case i.Report == nil:
 		// What is not the primary never keeps the primary's label.
@@ -68,7 +68,7 @@ func (p *pass) place(i *Instance) (role string, routable bool) {
 
 func (p *pass) placePrimary(i *Instance) (role string, routable bool) {
 	switch {
-	case p.pending() != nil || p.unserved(i):
+	case p.pending() != nil || p.fenced(i.Name) || p.unserved(i):
 		return "", false
 	case i.Report == nil:
 		// Silence alone proves nothing: its readiness keeps clients away if it is gone.

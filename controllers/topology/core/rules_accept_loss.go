@@ -70,6 +70,8 @@ func (p *pass) acceptable(to string, accepted gtid.Set) string {
 	switch {
 	case i == nil || i.Pod == nil || i.going():
 		return to + " has no Pod that stays"
+	case p.fenced(to):
+		return to + " is fenced"
 	case !i.running() || !i.joined():
 		return to + " does not answer"
 	case p.unknown(to):

@@ -31,7 +31,8 @@ func (p *pass) primaryFailed() bool {
 		p.recheck(left)
 		return true
 	}
-	if p.braked(v.why) {
+	// A person who fences the primary wants it moved.
+	if !p.fenced(p.st.CurrentPrimary) && p.braked(v.why) {
 		p.fencePrimary(v.why)
 		return true
 	}
@@ -47,10 +48,11 @@ func (p *pass) primaryFailed() bool {
 
 // fencePrimary ends a wait that would otherwise have no end: the manager of a primary that has not served for
 // too long answers, and goes on renewing the lease, for instance beside a server that hangs. Its Pod is
-// stopped, upon which the manager steps down or kills the server, and gives the lease back.
+// stopped, upon which the manager steps down or kills the server, and gives the lease back. That of a fenced one stays:
+// its manager does the same for the fence.
 func (p *pass) fencePrimary(why string) {
 	i := p.primary()
-	if i == nil || i.Pod == nil || i.Report == nil || i.going() || i.Report.Role.ResumeRefused != "" || p.patience() > 0 {
+	if i == nil || i.Pod == nil || i.Report == nil || i.going() || p.fenced(i.Name) || i.Report.Role.ResumeRefused != "" || p.patience() > 0 {
 		return
 	}
 	if p.s.Lease.Holder != api.LeaseHolder(i.Name, i.Pod.UID) {
@@ -77,6 +79,9 @@ func (p *pass) soleInstanceFailed(why string) {
 		return
 	}
 	p.outcome(api.PhaseDegraded, api.ReasonPrimaryFailed, "the primary %s has failed (%s), and there is no replica; waiting for it to come back", p.st.CurrentPrimary, why)
+	if p.fenced(i.Name) {
+		p.outcome(api.PhaseDegraded, api.ReasonFenced, "the primary %s is fenced, and there is no replica that could take over", p.st.CurrentPrimary)
+	}
 	if why, reason := trouble(i); why != "" {
 		p.outcome(api.PhaseDegraded, reason, "%s", why)
 	}
@@ -105,12 +110,23 @@ func (p *pass) failOver(why string) {
 		return
 	}
 	old := p.primary()
-	p.start(api.TransitionFailover, api.CauseFailed, e.winner, why)
+	p.start(api.TransitionFailover, p.failoverCause(), e.winner, why)
 	p.warn(api.EventFailoverStarted, "the primary %s has failed (%s); %s is promoted: %s", p.st.CurrentPrimary, why, e.winner, e.verdict)
 	p.outcome(api.PhaseFailingOver, api.ReasonFailingOver, "%s is being promoted in place of %s", e.winner, p.st.CurrentPrimary)
-	if old != nil && old.Pod != nil && old.silent() && !old.going() {
+	if old != nil && old.Pod != nil && old.silent() && !old.going() && !p.fenced(old.Name) {
 		p.act(Action{Kind: DeletePod, Instance: old.Name, PodUID: old.Pod.UID, Why: "the former primary does not answer: " + why})
 	}
+}
+
+// failoverCause tells the failover that a person caused from the operator's own. One under way keeps its cause.
+func (p *pass) failoverCause() api.TransitionCause {
+	if t := p.pending(); t != nil && t.Kind == api.TransitionFailover && t.Cause != api.CauseFenced {
+		return api.CauseFailed
+	}
+	if p.fenced(p.st.CurrentPrimary) {
+		return api.CauseFenced
+	}
+	return api.CauseFailed
 }
 
 // failoverRunning waits for the elected instance, and elects again when it cannot finish.

@@ -71,8 +71,8 @@ func (p *pass) withdraw(t *api.PrimaryTransition, why string) {
 func (p *pass) fenceTarget(t *api.PrimaryTransition, why string) {
 	p.outcome(api.PhaseSwitchover, api.ReasonLeaseHeld, "%s cannot take the role (%s); waiting until its lease is released or expired", t.To, why)
 	p.recheck(p.s.Lease.Remaining())
-	// A Pod that was made anew meanwhile does not hold the lease.
-	if i := p.s.instance(t.To); i != nil && i.Pod != nil && !i.going() && p.s.Lease.Holder == api.LeaseHolder(t.To, i.Pod.UID) {
+	// A Pod that was made anew meanwhile does not hold the lease, and a fenced one gives it back by itself.
+	if i := p.s.instance(t.To); i != nil && i.Pod != nil && !p.fenced(t.To) && !i.going() && p.s.Lease.Holder == api.LeaseHolder(t.To, i.Pod.UID) {
 		p.act(Action{Kind: DeletePod, Instance: t.To, PodUID: i.Pod.UID, Why: "fencing the target of a switchover that is being ended: " + why})
 	}
 }
@@ -128,6 +128,8 @@ func (p *pass) targetLost(t *api.PrimaryTransition) string {
 		return "its Pod is gone"
 	case i.going():
 		return "its Pod is being stopped"
+	case p.fenced(i.Name):
+		return "it is fenced"
 	case i.silent() && !i.Pod.Ready:
 		return "its manager does not answer and its Pod is not Ready"
 	case i.Report == nil:
@@ -172,6 +174,8 @@ func (p *pass) unfit(name string) string {
 		return "its Pod is being deleted"
 	case p.diverged(name):
 		return "it has diverged from the primary"
+	case p.fenced(name):
+		return "it is fenced"
 	case i.Report == nil:
 		return "its instance manager does not answer"
 	case !i.joined():

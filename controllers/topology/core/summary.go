@@ -37,7 +37,7 @@ func (p *pass) summarise() {
 		if st.EstablishedAt == nil {
 			p.say.phase, p.say.reason = api.PhaseProvisioning, api.ReasonProvisioning
 		}
-		if message, reason := p.firstTrouble(); message != "" {
+		if reason := p.firstTrouble(); reason != "" {
 			p.say.reason = reason
 		}
 	}
@@ -87,6 +87,8 @@ func (p *pass) lack(name string, i *Instance, new bool) string {
 		return message
 	}
 	switch {
+	case p.fenced(name):
+		return name + " is fenced"
 	case p.diverged(name):
 		return fmt.Sprintf("%s has diverged from the primary (%s)", name, p.mark(name).GTIDSet)
 	case slices.Contains(p.st.ReplicationBrokenInstances, name):
@@ -104,19 +106,22 @@ func (p *pass) lack(name string, i *Instance, new bool) string {
 	return name + " is not Ready"
 }
 
-func (p *pass) firstTrouble() (message, reason string) {
+// firstTrouble is the reason of the first trouble that an instance has; empty when none has any.
+func (p *pass) firstTrouble() string {
 	for _, name := range p.st.InstanceNames {
-		if message, reason = trouble(p.s.instance(name)); message != "" {
-			return message, reason
+		if _, reason := trouble(p.s.instance(name)); reason != "" {
+			return reason
 		}
 	}
 	switch {
+	case slices.ContainsFunc(p.st.InstanceNames, p.fenced):
+		return api.ReasonFenced
 	case len(p.st.DivergedInstances) > 0:
-		return p.st.DivergedInstances[0], api.ReasonDiverged
+		return api.ReasonDiverged
 	case len(p.st.ReplicationBrokenInstances) > 0:
-		return p.st.ReplicationBrokenInstances[0], api.ReasonReplicationBroken
+		return api.ReasonReplicationBroken
 	}
-	return "", ""
+	return ""
 }
 
 // conditions derives Ready, Progressing, Degraded, FailoverBlocked and UpToDate.

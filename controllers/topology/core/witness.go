@@ -62,7 +62,11 @@ func (p *pass) unread(e *election) []string {
 	var names []string
 	for _, c := range e.candidates {
 		if _, joined := p.st.GTIDExecutedByInstance[c.name]; c.unread && joined {
-			names = append(names, c.name)
+			name := c.name
+			if p.fenced(name) {
+				name += " (fenced)"
+			}
+			names = append(names, name)
 		}
 	}
 	return names

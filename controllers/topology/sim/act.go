@@ -47,6 +47,7 @@ func (o *operator) commit(read *stored, d core.Decision) {
 			o.rest(d.Recheck)
 			return
 		}
+		o.w.decided(d)
 		o.act(d.Actions, func(ok bool) {
 			if !ok {
 				o.trouble()

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -42,6 +43,7 @@ const (
 	DeletePod       FaultKind = "a person deletes a Pod"
 	AskSwitchover   FaultKind = "a person asks for a switchover"
 	CancelAsked     FaultKind = "a person cancels the switchover"
+	FenceInstance   FaultKind = "a person fences an instance"
 	MoveClock       FaultKind = "the date of a machine is set"
 )
 
@@ -51,7 +53,7 @@ var Kinds = []FaultKind{
 	KillServer, KillContainer, CrashMachine, LoseMachine, PauseServer, PauseManager, PauseWatchdog, PauseMachine,
 	CutInstances, CutOneWay, CutOperator, CutFromOperator, CutAPI, CutFromAPI, Isolate, APIOutage, CutOperatorAPI,
 	KillOperator, PauseOperator, StaleInstance, StaleOperator, SlowInstance, SlowOperator, LossyInstance, LossyOperator, SlowApplier, SlowReceiver,
-	DeletePod, AskSwitchover, CancelAsked, MakeReadOnly, MoveClock,
+	DeletePod, AskSwitchover, CancelAsked, MakeReadOnly, MoveClock, FenceInstance,
 }
 
 // Fault is one of them at a moment, for a while.
@@ -120,6 +122,9 @@ func (w *World) strike(f Fault) (repair func()) {
 		}
 	case AskSwitchover, CancelAsked:
 		w.ask(f)
+	case FenceInstance:
+		w.fence(f.A, true)
+		return func() { w.fence(f.A, false) }
 	case MoveClock:
 		w.nodes[(f.A+f.B)%len(w.nodes)].wall += time.Duration(w.rng.Int64N(int64(4*time.Hour))) - 2*time.Hour
 	default:
@@ -139,6 +144,17 @@ func (w *World) ask(f Fault) {
 		return
 	}
 	st.TargetPrimary = to
+	w.api.putCluster(w.api.cluster, st, "a person")
+}
+
+// fence writes fencedInstances, as the operator does for a person who asks for it.
+func (w *World) fence(n int, on bool) {
+	st := w.api.cluster.c.Status.DeepCopy()
+	st.FencedInstances = slices.DeleteFunc(st.FencedInstances, func(other string) bool { return other == name(n) })
+	if on {
+		st.FencedInstances = append(st.FencedInstances, name(n))
+		slices.Sort(st.FencedInstances)
+	}
 	w.api.putCluster(w.api.cluster, st, "a person")
 }
 

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"cnmsql.co/operator/instance/protocol"
@@ -74,6 +75,31 @@ func (m *manager) adopt() {
 	}
 }
 
+// hold ends the server, which takes a while, and keeps it stopped. One that stands still is killed then.
+func (m *manager) hold(takes time.Duration) {
+	m.held = true
+	s := m.srv()
+	boot := s.p.boot
+	s.ready = false
+	m.w.after(m.p, takes, func() {
+		if s.p.alive && s.p.boot == boot {
+			m.say("the server has stopped, and is kept so")
+			s.crash(0)
+		}
+		m.publish(m.decision)
+		m.wake()
+		m.startHeld()
+	})
+}
+
+// startHeld starts a server that is held no more, once it has ended.
+func (m *manager) startHeld() {
+	if m.held || m.srv().p.alive || m.w.inst[m.n].stopping {
+		return
+	}
+	m.startServer()
+}
+
 // killServer ends the server's process; the manager sees it and starts it again after a pause.
 func (m *manager) killServer() { m.w.inst[m.n].serverDied(0) }
 
@@ -96,15 +122,19 @@ func (m *manager) restartServer() {
 	pause := m.backoff
 	m.backoff = min(2*m.backoff, 10*time.Second)
 	m.w.later(m.p, pause, func() {
-		if m.srv().p.alive || m.w.inst[m.n].stopping {
+		if m.held || m.srv().p.alive || m.w.inst[m.n].stopping {
 			return
 		}
-		m.say("starts mysqld")
-		m.srv().boot(func() {
-			m.w.after(m.p, m.w.hop(), func() { m.publish(m.decision); m.wake() })
-		})
-		m.publish(m.decision)
+		m.startServer()
 	})
+}
+
+func (m *manager) startServer() {
+	m.say("starts mysqld")
+	m.srv().boot(func() {
+		m.w.after(m.p, m.w.hop(), func() { m.publish(m.decision); m.wake() })
+	})
+	m.publish(m.decision)
 }
 
 // containerDied is the end of all processes of the Pod: the kubelet starts them again.
@@ -128,10 +158,13 @@ func (i *instance) startContainer() {
 	i.watchdog.start()
 	i.mgr.boot()
 	i.status(func(p *podObject) { p.running = true })
-	i.mgr.say("starts mysqld")
-	i.srv.boot(func() {
-		i.w.after(i.mgr.p, i.w.hop(), func() { i.mgr.publish(i.mgr.decision); i.mgr.wake() })
-	})
+	// It waits a while for the Cluster, and starts all the same when that is not to be had.
+	if i.w.net.both(i.n, i.w.net.api) && slices.Contains(i.w.api.cluster.c.Status.FencedInstances, name(i.n)) {
+		i.mgr.say("is fenced, and does not start mysqld")
+		i.mgr.held = true
+	} else {
+		i.mgr.startServer()
+	}
 	i.w.op.reachable(i.n)
 }
 

@@ -2,15 +2,17 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/controllers/topology/core"
 )
 
 // Violation is an invariant that did not hold, and where.
 type Violation struct {
-	// Invariant is its name, I1 to I7.
+	// Invariant is its name, I1 to I7, or F1 and F2 for those of fencing.
 	Invariant string
 	At        time.Duration
 	Text      string
@@ -95,6 +97,7 @@ func (w *World) logged(n int, id txn) {
 //
 // I3: the generation grows by one with each promotion and never otherwise, and a promotion is what a transition in
 // the status asks for.
+// F1: no fenced instance takes the role.
 // I2: a promoted instance holds everything that was acknowledged.
 // I4: a promoted instance holds nothing that the primary before it did not have.
 func (w *World) clusterWritten(before, after *api.Cluster, who string) {
@@ -115,6 +118,9 @@ func (w *World) clusterWritten(before, after *api.Cluster, who string) {
 		w.violate("I3", "%s took the role in generation %d, which no transition in the status gave to it", who, b.CurrentPrimaryGeneration)
 		return
 	}
+	if slices.Contains(a.FencedInstances, who) {
+		w.violate("F1", "%s took the role in generation %d while it was fenced", who, b.CurrentPrimaryGeneration)
+	}
 	n := ordinal(b.CurrentPrimary)
 	held := w.inst[n].srv.contents()
 	if w.cfg.SemiSync > 0 && w.warned(b) {
@@ -130,6 +136,17 @@ func (w *World) clusterWritten(before, after *api.Cluster, who string) {
 		w.violate("I4", "%s was promoted in generation %d with transactions that the primary before it never had: %v", name(n), b.CurrentPrimaryGeneration, errant.list())
 	}
 	w.led.lineage = held
+}
+
+// decided looks at each decision whose actions follow.
+//
+// F2: the Pod of a fenced instance is left in place.
+func (w *World) decided(d core.Decision) {
+	for _, a := range d.Actions {
+		if a.Kind == core.DeletePod && slices.Contains(d.Status.FencedInstances, a.Instance) {
+			w.violate("F2", "the operator deletes the Pod of %s, which is fenced: %s", a.Instance, a.Why)
+		}
+	}
 }
 
 // opened is a server that is opened for writes.

@@ -29,6 +29,8 @@ const (
 	refusalLasts  = 10 * time.Second
 	retryBroken   = 30 * time.Second
 	routesLag     = 3 * time.Second
+	hangBound     = 10 * time.Second
+	handoverFor   = 5 * time.Second
 	maxSteps      = 32
 )
 
@@ -64,6 +66,10 @@ type manager struct {
 
 	closing  closing
 	stopping bool
+	// held tells that the server is kept stopped. silentAt and steppedAt are from when on it has answered nothing, and
+	// has given everything back for a fence but itself; negative while that is not so.
+	held                bool
+	silentAt, steppedAt time.Duration
 
 	stepDownDue bool
 
@@ -84,7 +90,7 @@ type moment struct {
 // boot begins a new life of the manager.
 func (m *manager) boot() {
 	p, w := m.p, m.w
-	*m = manager{w: w, n: m.n, p: p, stale: m.stale, backoff: 250 * time.Millisecond}
+	*m = manager{w: w, n: m.n, p: p, stale: m.stale, backoff: 250 * time.Millisecond, silentAt: -1, steppedAt: -1}
 	p.start()
 	m.keeper = keeper{m: m, state: lease.New(api.LeaseHolder(m.me(), m.w.inst[m.n].uid), w.rules.Times)}
 	w.after(p, w.between(time.Millisecond, 50*time.Millisecond), m.list)
@@ -186,6 +192,10 @@ func (m *manager) moment(facts *protocol.MySQL) moment {
 	default:
 		f.RetryDue = now >= m.retryAt
 	}
+	f.ServerHeld, f.ServerStarting = m.held, s.p.alive && !s.ready
+	f.ServerHangs = lasts(&m.silentAt, s.p.alive && s.ready && facts == nil, now) >= hangBound
+	stepped := mo.intent.Fenced && mo.intent.CurrentPrimary == m.me() && facts != nil && facts.SuperReadOnly && !f.Lease.Mine
+	f.HandoverOverdue = lasts(&m.steppedAt, stepped, now) >= handoverFor
 	if mo.intent.CurrentPrimary == m.me() {
 		m.wasOne, m.primaryAt = true, now
 	}
@@ -198,6 +208,18 @@ func (m *manager) moment(facts *protocol.MySQL) moment {
 	f.Peers = m.answers()
 	mo.facts = f
 	return mo
+}
+
+// lasts keeps from when on something is so, and returns for how long it has been.
+func lasts(at *time.Duration, so bool, now time.Duration) time.Duration {
+	if !so {
+		*at = -1
+		return 0
+	}
+	if *at < 0 {
+		*at = now
+	}
+	return now - *at
 }
 
 // answers is what the peers last said, unless that is too old.
@@ -218,7 +240,7 @@ func (m *manager) intentOf(c *stored) role.Intent {
 	s := &c.c.Status
 	i := role.Intent{
 		Known: true, CurrentPrimary: s.CurrentPrimary, Generation: s.CurrentPrimaryGeneration,
-		Diverged: slices.Contains(s.DivergedInstances, m.me()), AckCount: max(1, m.w.cfg.SemiSync),
+		Diverged: slices.Contains(s.DivergedInstances, m.me()), Fenced: slices.Contains(s.FencedInstances, m.me()), AckCount: max(1, m.w.cfg.SemiSync),
 	}
 	if t := s.PrimaryTransition; t != nil {
 		i.Transition = &role.Transition{Attempt: t.Attempt, Kind: role.Kind(t.Kind), From: t.From, To: t.To, Generation: t.Generation}

@@ -73,6 +73,12 @@ var Mutants = []Mutant{
 	{Name: "the state is confirmed before writes open", change: neverConfirm, Kinds: []FaultKind{StaleInstance, KillServer, CrashMachine, PauseMachine, CutFromAPI}},
 	{Name: "a server that lost its tail does not resume", change: forgetOwn, Kinds: []FaultKind{TearDisk}},
 	{Name: "every wait is looked at again", change: neverRecheck},
+	{Name: "a fenced instance takes no role", change: func(r *Rules) { ignoreFences(r); r.ClaimBlindly = true }, scene: []Fault{
+		{Kind: FenceInstance, A: 1, At: time.Second, For: 40 * time.Second}, {Kind: LoseMachine, A: 0, At: 3 * time.Second},
+	}},
+	{Name: "the Pod of a fenced instance stays", change: ignoreFences, scene: []Fault{
+		{Kind: FenceInstance, A: 0, At: time.Second, For: time.Minute}, {Kind: PauseManager, A: 0, At: 2 * time.Second, For: 30 * time.Second},
+	}},
 }
 
 // withMySQL changes what the operator reads of every server.
@@ -218,6 +224,21 @@ func forgetOwn(r *Rules) {
 		if i.CurrentPrimary == f.Instance {
 			f = withPeers(f, func(p *role.Peer) { p.Held = gtid.Set{} })
 		}
+		return role.Decide(f, i)
+	}
+}
+
+func ignoreFences(r *Rules) {
+	r.Core = func(s core.Snapshot) core.Decision {
+		fenced := s.Cluster.Status.FencedInstances
+		c := *s.Cluster
+		c.Status.FencedInstances, s.Cluster = nil, &c
+		d := core.Decide(s)
+		d.Status.FencedInstances = fenced
+		return d
+	}
+	r.Role = func(f role.Facts, i role.Intent) role.Decision {
+		i.Fenced = false
 		return role.Decide(f, i)
 	}
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -87,7 +88,7 @@ func (o *operator) sawCluster(c *stored) {
 		return
 	}
 	a, b := &before.c.Status, &c.c.Status
-	if a.CurrentPrimary != b.CurrentPrimary || a.CurrentPrimaryGeneration != b.CurrentPrimaryGeneration || a.TargetPrimary != b.TargetPrimary {
+	if a.CurrentPrimary != b.CurrentPrimary || a.CurrentPrimaryGeneration != b.CurrentPrimaryGeneration || a.TargetPrimary != b.TargetPrimary || !slices.Equal(a.FencedInstances, b.FencedInstances) {
 		o.wake()
 	}
 }

@@ -47,6 +47,10 @@ func (m *manager) report() *protocol.Report {
 	switch {
 	case !s.p.alive && m.stopping:
 		r.Server.State = protocol.ServerStopping
+	case !s.p.alive && m.held:
+		r.Server.State = protocol.ServerFenced
+	case m.held:
+		r.Server.State = protocol.ServerStopping
 	case !s.p.alive:
 		r.Server.State = protocol.ServerDown
 	case !s.ready:

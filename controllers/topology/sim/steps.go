@@ -49,6 +49,16 @@ func (m *manager) carryOut(mo *moment, d role.Decision) {
 		m.statement(stepTimeout, func() bool { s.setSemiSync(s.sourceOn, true, 0); return true }, done)
 	case role.ReplicaSemiSync:
 		m.statement(stepTimeout, func() bool { s.setSemiSync(false, mo.facts.SemiSync || s.replicaOn, 0); return true }, done)
+	case role.StopServer:
+		m.hold(m.w.between(50*time.Millisecond, 2*time.Second))
+		done(true)
+	case role.KillServer:
+		m.hold(0)
+		done(true)
+	case role.StartServer:
+		m.held = false
+		m.startHeld()
+		done(true)
 	case role.RecordReassert:
 		m.keeper.recordReassert(done)
 	case role.Claim:

@@ -62,6 +62,23 @@ var stories = []story{
 	},
 }
 
+// A fence moves the role while it lasts, and the instance comes back as a replica.
+func TestAFencedPrimaryIsReplacedWhileItIsFenced(t *testing.T) {
+	for _, semiSync := range []int{0, 1} {
+		p := Plan{
+			Config: Config{Instances: 3, SemiSync: semiSync},
+			Faults: []Fault{{Kind: FenceInstance, A: 0, At: 2 * time.Second, For: 20 * time.Second}},
+		}
+		for p.Seed = range 20 {
+			r := Run(p, &Sets{}, nil)
+			if r.Violation != nil || r.Promotions != 1 {
+				story, _ := Tell(p)
+				t.Fatalf("%d promotions, %v\n%s", r.Promotions, r.Violation, story)
+			}
+		}
+	}
+}
+
 func TestStories(t *testing.T) {
 	for _, s := range stories {
 		t.Run(s.name, func(t *testing.T) {
