@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,6 +34,8 @@ type ReporterOptions struct {
 	// ConfigHashes are of the my.cnf that the server runs with and of the one that is wanted, which is
 	// protocol.ConfigInvalid when there can be none; refused says why.
 	ConfigHashes func() (running, wanted, refused string)
+	// Volumes reads the file systems that the server writes to, once a second; nil for none.
+	Volumes func() []protocol.Volume
 	// Reasserts is how often a server was opened that somebody else had made read-only; nil for never.
 	Reasserts func() int64
 	// Changed is called when the server's facts or its state have changed in more than its transactions.
@@ -51,6 +54,8 @@ type Reporter struct {
 	readWall time.Time
 	version  string
 	decision role.Decision
+	volumes  []protocol.Volume
+	roomAt   time.Duration // when these were read
 	sequence uint64
 	watchers map[chan []byte]struct{}
 	line     []byte        // the last line that was sent
@@ -125,8 +130,28 @@ func (r *Reporter) watchServer(ctx context.Context) {
 	}
 }
 
+// measure reads the volumes when that was long ago. They matter even without a server.
+func (r *Reporter) measure() {
+	now := r.o.Clock.Now()
+	if r.o.Volumes == nil || r.roomAt != 0 && now-r.roomAt < readEvery {
+		return
+	}
+	volumes := r.o.Volumes()
+	r.mu.Lock()
+	r.volumes, r.roomAt = volumes, now
+	r.mu.Unlock()
+}
+
+// NoRoom tells that the server cannot write, as far as is known.
+func (r *Reporter) NoRoom() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.volumes, func(v protocol.Volume) bool { return v.Trouble() != "" })
+}
+
 // refresh reads the server's facts when those it has are old.
 func (r *Reporter) refresh(ctx context.Context) {
+	r.measure()
 	if !r.o.Server.Running() {
 		return
 	}
@@ -201,6 +226,7 @@ func (r *Reporter) Report() protocol.Report {
 		Instance: r.o.Instance, PodUID: r.o.PodUID, ClusterUID: r.o.ClusterUID,
 		Boot: r.o.Boot, Sequence: r.sequence, ReadAt: r.readWall, ManagerVersion: r.o.Version,
 		Server:    serverOf(st, r.version),
+		Volumes:   r.volumes,
 		Provision: making,
 		Role: protocol.Role{
 			Name: d.Role, Doing: d.Why, ResumeRefused: d.ResumeRefused,

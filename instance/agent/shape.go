@@ -14,6 +14,7 @@ func shape(r protocol.Report) (material, content []byte) {
 	r.Sequence, r.ReadAt = 0, time.Time{}
 	r.Role.IntentAgeMillis, r.Lease.RenewedAgoMillis = 0, 0
 	r.MySQL = steady(r.MySQL)
+	r.Volumes = protocol.CoarseVolumes(r.Volumes)
 	content = encode(r)
 	r.Role.Doing = ""
 	r.MySQL = bare(r.MySQL)

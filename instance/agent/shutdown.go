@@ -45,6 +45,8 @@ type ShutdownOptions struct {
 	Disconnect func()
 	// Ordered asks whether the Pod is to be stopped already. It is asked once, after signals are heard.
 	Ordered func(context.Context) (bool, error)
+	// NoRoom tells that the server's volume takes no more: it can hand nothing over. Nil for never.
+	NoRoom func() bool
 	// Grace is what the kubelet gives this very Pod between the signal and the end; 0 when that is not known. The Cluster
 	// may say something else by now.
 	Grace time.Duration
@@ -144,7 +146,7 @@ func (s *Shutdown) giveUpRole(ctx, hurry context.Context, cluster *api.Cluster, 
 	if writable && peers {
 		s.o.Log.Info("waiting for the role to be moved", "atMost", smart.String())
 		s.until(hurry, smart, func() bool {
-			return s.o.Watcher.Deleted() || !s.primary(ctx) && !s.o.Keeper.Facts().Mine || s.hangs()
+			return s.o.Watcher.Deleted() || !s.primary(ctx) && !s.o.Keeper.Facts().Mine || s.hangs() || s.noRoom()
 		})
 	}
 	s.o.Stopping.stepDown.Store(true)
@@ -152,6 +154,10 @@ func (s *Shutdown) giveUpRole(ctx, hurry context.Context, cluster *api.Cluster, 
 	bound := stepDownBound
 	if deadline, ok := ctx.Deadline(); ok {
 		bound = min(bound, time.Until(deadline)/2)
+	}
+	if s.noRoom() {
+		// Commits that wait for room keep it from becoming read-only.
+		bound = min(bound, hangBound)
 	}
 	readOnly := false
 	s.until(ctx, bound, func() bool {
@@ -194,6 +200,8 @@ func (s *Shutdown) read(ctx context.Context) *protocol.MySQL {
 	s.answered = time.Now()
 	return facts
 }
+
+func (s *Shutdown) noRoom() bool { return s.o.NoRoom != nil && s.o.NoRoom() }
 
 // hangs tells that the server runs and has answered nothing for long.
 func (s *Shutdown) hangs() bool { return s.o.Instance.Running() && time.Since(s.answered) >= hangBound }

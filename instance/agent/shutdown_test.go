@@ -37,7 +37,7 @@ func (w *world) mayStop() *ending {
 	e := &ending{world: w, signals: make(chan os.Signal, 2), ended: make(chan time.Duration, 1)}
 	s := NewShutdown(ShutdownOptions{
 		Name: self, Stopping: w.stopping, Instance: w.instance, Reader: w.server, Keeper: w.keeper, Watcher: w.watcher,
-		Grace: w.grace, Peers: w.peers, Wake: func() { w.wake() }, Abandon: func() {}, Disconnect: func() {}, Log: discard(),
+		NoRoom: w.reporter.NoRoom, Grace: w.grace, Peers: w.peers, Wake: func() { w.wake() }, Abandon: func() {}, Disconnect: func() {}, Log: discard(),
 		Ordered: func(ctx context.Context) (bool, error) { return w.api.PodStopping(ctx, self, "") },
 	})
 	started := w.clock.Now()
@@ -277,6 +277,26 @@ func TestAServerThatAnswersNothingIsKilledSoon(t *testing.T) {
 		w.wantSteps("open writes", "kill", "stop")
 		if w.api.holder() != "" {
 			t.Errorf("held by %q", w.api.holder())
+		}
+	})
+}
+
+// Commits that wait for room on the volume keep the server from becoming read-only, and nobody is helped by waiting.
+func TestAServerOnAFullVolumeIsKilledSoon(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.primary()
+		w.volumes = []protocol.Volume{{Name: protocol.VolumeData, SizeBytes: 1 << 30, AvailableBytes: 4096}}
+		w.start()
+		w.server.mu.Lock()
+		w.server.errs["demote"] = errors.New("it waits for room")
+		w.server.mu.Unlock()
+		if d := w.stop().took(); d > hangBound+5*time.Second {
+			t.Errorf("took %s", d)
+		}
+		w.wantSteps("open writes", "kill", "stop")
+		if w.api.holder() != "" {
+			t.Errorf("the lease is held by %q", w.api.holder())
 		}
 	})
 }

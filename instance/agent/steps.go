@@ -88,23 +88,24 @@ func (l *Loop) do(ctx context.Context, m *moment, d role.Decision) error {
 		return l.o.Keeper.Record(ctx, api.AnnotationReasserted, time.Now().UTC().Format(time.RFC3339))
 	case role.AdmitClients:
 		return s.AdmitClients(ctx)
-	case role.StopServer:
-		l.stopServer(ctx, m)
-		return nil
-	case role.KillServer:
-		l.o.Instance.Hold(0)
-		return nil
-	case role.StartServer:
-		l.o.Instance.Release()
+	case role.StopServer, role.KillServer, role.StartServer:
+		l.keepStopped(ctx, m, d.Step.Kind)
 		return nil
 	case role.Rest, role.Wait, role.AskPeers, role.Confirm:
 	}
 	return fmt.Errorf("there is no way to carry out %q", d.Step.Kind)
 }
 
-// stopServer begins to end the server, cleanly, and keeps it stopped.
-func (l *Loop) stopServer(ctx context.Context, m *moment) {
-	if m.facts.ServerRunning {
+// keepStopped begins to end the server, cleanly or not, and keeps it stopped; or it ends that.
+func (l *Loop) keepStopped(ctx context.Context, m *moment, how role.StepKind) {
+	switch {
+	case how == role.StartServer:
+		l.o.Instance.Release()
+		return
+	case how == role.KillServer:
+		l.o.Instance.Hold(0)
+		return
+	case m.facts.ServerRunning:
 		ctx, cancel := context.WithTimeout(ctx, stopPrepareTimeout)
 		defer cancel()
 		if err := l.o.Server.PrepareStop(ctx); err != nil {

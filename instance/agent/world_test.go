@@ -325,6 +325,7 @@ type world struct {
 	stopping *Stopping
 	wake     func()
 	grace    time.Duration // of the Pod
+	volumes  []protocol.Volume
 }
 
 const self = "c-2"
@@ -355,7 +356,7 @@ func newWorld(t *testing.T) *world {
 	w.reporter = NewReporter(ReporterOptions{
 		Instance: self, PodUID: "1", Server: w.instance, Reader: w.server, Watcher: w.watcher, Keeper: w.keeper, Clock: w.clock,
 		ConfigHashes: func() (string, string, string) { return "", "", "" }, Changed: func() { w.loop.Wake() }, Log: discard(),
-		Reasserts: func() int64 { return w.loop.Reasserts() },
+		Reasserts: func() int64 { return w.loop.Reasserts() }, Volumes: func() []protocol.Volume { return w.volumes },
 	})
 	w.loop = NewLoop(LoopOptions{
 		Name: self, Instance: w.instance, Server: w.server, Watcher: w.watcher, Keeper: w.keeper, Peers: w.peers, API: w.api,

@@ -48,8 +48,14 @@ func (p Paths) layout() provision.Layout {
 		Data:   filepath.Join(p.Data, "data"),
 		Binlog: filepath.Join(p.Data, "binlog"),
 	}
-	if info, err := os.Stat(p.Binlog); err == nil && info.IsDir() {
+	if p.binlogVolume() {
 		l.Binlog = filepath.Join(p.Binlog, "log")
 	}
 	return l
+}
+
+// binlogVolume tells that the binary logs have a volume of their own.
+func (p Paths) binlogVolume() bool {
+	info, err := os.Stat(p.Binlog)
+	return err == nil && info.IsDir()
 }

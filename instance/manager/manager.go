@@ -113,7 +113,7 @@ func assemble(c Config, kube agent.API, reaper *mysqld.Reaper, guard *watchdog.G
 	m.reporter = agent.NewReporter(agent.ReporterOptions{
 		Instance: c.Instance, PodUID: c.PodUID, ClusterUID: c.ClusterUID, Boot: uuid.NewString(), Version: c.Version,
 		Server: m.server, Reader: m.mysql, Watcher: m.watcher, Keeper: m.keeper, Clock: clock,
-		ConfigHashes: m.configurer.hashes, Reasserts: func() int64 { return m.loop.Reasserts() }, Changed: func() { m.loop.Wake() }, Log: log.WithName("reporter"),
+		ConfigHashes: m.configurer.hashes, Volumes: c.Paths.volumes, Reasserts: func() int64 { return m.loop.Reasserts() }, Changed: func() { m.loop.Wake() }, Log: log.WithName("reporter"),
 	})
 	m.loop = agent.NewLoop(agent.LoopOptions{
 		Name: c.Instance, Instance: m.server, Server: m.mysql, Watcher: m.watcher, Keeper: m.keeper, Peers: peers,
@@ -124,7 +124,7 @@ func assemble(c Config, kube agent.API, reaper *mysqld.Reaper, guard *watchdog.G
 	m.shutdown = agent.NewShutdown(agent.ShutdownOptions{
 		Name: c.Instance, Stopping: stopping, Instance: m.server, Reader: m.mysql, Keeper: m.keeper, Watcher: m.watcher,
 		Ordered: func(ctx context.Context) (bool, error) { return kube.PodStopping(ctx, c.Instance, c.PodUID) },
-		Grace:   c.Grace, Peers: peers, Wake: wake, Abandon: abandon, Disconnect: m.disconnect, Log: log.WithName("shutdown"),
+		NoRoom:  m.reporter.NoRoom, Grace: c.Grace, Peers: peers, Wake: wake, Abandon: abandon, Disconnect: m.disconnect, Log: log.WithName("shutdown"),
 	})
 	return m
 }

@@ -286,10 +286,12 @@ func TestTheFirstInstanceServesResumesAndStops(t *testing.T) {
 	m.await("writable again", 60*time.Second, writable)
 	t.Logf("writable again %s after kill -9", time.Since(died).Round(time.Millisecond))
 
-	// A deadline that passes: nobody but the watchdog acts on it.
+	// A deadline that passes: nobody but the watchdog acts on it. A renewal moves it again, so it is set until it has.
 	first := m.supervisor.State().Pid
-	m.watchdog.Arm(1)
-	m.await("killed", 10*time.Second, func(protocol.Report) bool { return m.supervisor.State().Pid != first })
+	m.await("killed", 10*time.Second, func(protocol.Report) bool {
+		m.watchdog.Arm(1)
+		return m.supervisor.State().Pid != first
+	})
 	m.await("writable again", 60*time.Second, writable)
 	t.Logf("watchdogs started: %d, last exit: %s", m.watchdog.Starts(), m.supervisor.State().LastExit)
 

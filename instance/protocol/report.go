@@ -57,7 +57,9 @@ type Report struct {
 	// ManagerVersion is the version of the instance manager.
 	ManagerVersion string `json:"managerVersion"`
 
-	Server    Server     `json:"server"`
+	Server Server `json:"server"`
+	// Volumes are the file systems that the server writes its data and logs to; empty when they could not be read.
+	Volumes   []Volume   `json:"volumes,omitempty"`
 	Provision *Provision `json:"provision,omitempty"`
 	MySQL     *MySQL     `json:"mysql,omitempty"`
 	Role      Role       `json:"role"`
@@ -86,6 +88,47 @@ type Server struct {
 	// ConfigError is why the present specification renders to no my.cnf for this server; WantedConfigHash is then
 	// ConfigInvalid. The server goes on with what it has and would not start again.
 	ConfigError string `json:"configError,omitempty"`
+}
+
+// Volume is a file system that the server writes to.
+type Volume struct {
+	// Name is VolumeData, or VolumeBinlog where the binary logs have one of their own.
+	Name string `json:"name"`
+	// SizeBytes is the whole, AvailableBytes what the server may still use: not what is kept for root.
+	SizeBytes      uint64 `json:"sizeBytes"`
+	AvailableBytes uint64 `json:"availableBytes"`
+	// ReadOnly tells that nothing can be written, as after an error of the disk.
+	ReadOnly bool `json:"readOnly,omitempty"`
+}
+
+// Names of volumes.
+const (
+	VolumeData   = "data"
+	VolumeBinlog = "binlog"
+)
+
+// fullBelow is how many bytes a volume has left at least on which a server can go on: below that, commits wait for
+// room in the binary log.
+const fullBelow = 1 << 20
+
+// Trouble says why a server cannot write there; empty when it can.
+func (v Volume) Trouble() string {
+	switch {
+	case v.ReadOnly:
+		return "its " + v.Name + " volume is read-only"
+	case v.AvailableBytes < fullBelow:
+		return "its " + v.Name + " volume is full"
+	}
+	return ""
+}
+
+// CoarseVolumes are volumes in no more detail than whether a server can write there.
+func CoarseVolumes(list []Volume) []Volume {
+	out := make([]Volume, 0, len(list))
+	for _, v := range list {
+		out = append(out, Volume{Name: v.Name, ReadOnly: v.ReadOnly, AvailableBytes: min(v.AvailableBytes, fullBelow) / fullBelow * fullBelow})
+	}
+	return out
 }
 
 // The steps of a provisioning.

@@ -35,6 +35,8 @@ var (
 	ioRunning  = description("replica_io_running", "1 when the receiver runs. Absent without replication.")
 	sqlRunning = description("replica_sql_running", "1 when the applier runs. Absent without replication.")
 	unapplied  = description("replica_unapplied_transactions", "Transactions received and not applied. Absent without replication.")
+	available  = description("volume_available_bytes", "What the server may still use of the volume that holds its data, or its binary logs.", "volume")
+	size       = description("volume_size_bytes", "The size of that volume.", "volume")
 	configOld  = description("config_outdated", "1 when the server runs with another configuration than the present one.")
 )
 
@@ -51,7 +53,7 @@ type instance struct{ present Present }
 
 // Describe implements prometheus.Collector.
 func (instance) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{up, writable, roleInfo, generation, leaseHeld, fenced, restarts, ioRunning, sqlRunning, unapplied, configOld, reasserts} {
+	for _, d := range []*prometheus.Desc{up, writable, roleInfo, generation, leaseHeld, fenced, restarts, ioRunning, sqlRunning, unapplied, available, size, configOld, reasserts} {
 		ch <- d
 	}
 }
@@ -70,6 +72,10 @@ func (c instance) Collect(ch chan<- prometheus.Metric) {
 	gauge(generation, float64(r.Role.Generation))
 	gauge(leaseHeld, number(r.Lease.Held))
 	gauge(fenced, number(r.Lease.Fenced))
+	for _, v := range r.Volumes {
+		gauge(available, float64(v.AvailableBytes), v.Name)
+		gauge(size, float64(v.SizeBytes), v.Name)
+	}
 	gauge(configOld, number(outdated(r.Server)))
 	ch <- prometheus.MustNewConstMetric(reasserts, prometheus.CounterValue, float64(r.Role.Reasserts))
 	ch <- prometheus.MustNewConstMetric(restarts, prometheus.CounterValue, float64(r.Server.Restarts))

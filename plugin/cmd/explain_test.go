@@ -188,7 +188,7 @@ func (l *live) explained(args ...string) view.Explained {
 func TestExplainTellsTheRuleAndTheSuccessorOfALiveClusterAndOnlyReads(t *testing.T) {
 	l := newLive(t)
 	text := l.must("explain", "c1")
-	for _, want := range []string{"rule 14, the primary is healthy", "What if c1-1 died now", "rule 7, the primary has failed", "c1-2       yes       0        is chosen"} {
+	for _, want := range []string{"rule 16, the primary is healthy", "What if c1-1 died now", "rule 7, the primary has failed", "c1-2       yes       0        is chosen"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in:\n%s", want, text)
 		}
@@ -338,7 +338,7 @@ func TestSnapshotOfALiveClusterIsExplainedAsTheClusterItself(t *testing.T) {
 		if err := os.WriteFile(file, []byte(dump), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if text := l.must("explain", "--file", file); !strings.Contains(text, "rule 14") {
+		if text := l.must("explain", "--file", file); !strings.Contains(text, "rule 16") {
 			t.Errorf("%s:\n%s", output, text)
 		}
 	}

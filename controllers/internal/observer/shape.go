@@ -24,6 +24,7 @@ func shapeOf(r *protocol.Report) shape {
 		s.Provision = &p
 	}
 	s.MySQL = bare(s.MySQL)
+	s.Volumes = protocol.CoarseVolumes(s.Volumes)
 	raw, err := json.Marshal(s)
 	if err != nil {
 		// The type holds nothing that has no JSON; a zero shape would wake once.

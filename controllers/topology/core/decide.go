@@ -87,6 +87,7 @@ var PrimaryRules = []Rule{
 	{"a switchover is asked for", "Validates; refuses and resets targetPrimary, or writes a switchover transition.", (*pass).switchoverAsked},
 	{"the primary's node is cordoned", "Moves the role to the best replica on a node that is not, unless enableSwitchoverOnDrain is false. After a move that had to be ended it waits as for a preferred instance.", (*pass).primaryCordoned},
 	{"another instance is preferred", "Moves the role, in a switchover, to the first of failoverPolicy.preferredPrimary that is fit. Not while an instance is being cloned, and after one that had to be ended not for ten minutes, then twice as long each time.", (*pass).failBack},
+	{"the primary has no room to write", "Says so, and that it lasts. After 15 s and failoverDelay it has failed, if a replica with room could take over: the commits of a server on a full volume wait, and it cannot hand over.", (*pass).primaryStuck},
 	{"the primary is healthy", "Nothing.", (*pass).primaryHealthy},
 }
 

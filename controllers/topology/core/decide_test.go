@@ -27,6 +27,7 @@ var situations = []struct {
 	{"the first primary is being made", "the first primary is being made", bootstrapping, api.PhaseProvisioning},
 	{"the status was wiped", "the status was lost", wiped, api.PhaseBlocked},
 	{"the primary is fenced and its server still runs", "the primary is fenced", func() *world { return sound().fence(1) }, api.PhaseFailingOver},
+	{"the primary's volume is full", "the primary has no room to write", func() *world { return sound().room(0, 1) }, api.PhaseDegraded},
 	{"the primary's server is down", "the primary has failed", deadPrimary, api.PhaseFailingOver},
 	{"the primary's Pod is gone", "the primary has failed", func() *world { return sound().lose(1).free() }, api.PhaseFailingOver},
 	{"the primary failed a moment ago", "the primary has failed", func() *world { return sound().lose(1) }, api.PhaseFailingOver},

@@ -190,6 +190,8 @@ func (p *pass) consider(i *Instance, known gtid.Set) candidate {
 		c.unfit = fmt.Sprintf("has an applier that stopped with error %d: %s", m.Replication.SQLErrno, m.Replication.SQLError)
 	case p.fenced(i.Name):
 		c.unfit = "is fenced"
+	case i.noRoom() != "":
+		c.unfit = "cannot write: " + i.noRoom()
 	case i.Pod == nil || i.going():
 		c.unfit = "has a Pod that is being stopped"
 	case p.unknown(i.Name):

@@ -18,6 +18,8 @@ type state int
 const (
 	// healthy: it reports itself writable in this generation.
 	healthy state = iota
+	// stuck: it reports itself writable, and has no room to write.
+	stuck
 	// opening: its server runs, and it is not writable (yet).
 	opening
 	// unreachable: it does not answer the operator, which proves nothing yet.
@@ -64,7 +66,7 @@ func (p *pass) reported(i *Instance) verdict {
 	fenced := p.fenced(i.Name)
 	switch {
 	case !fenced && i.writable(p.st.CurrentPrimaryGeneration):
-		return verdict{state: healthy}
+		return p.judgeRoom(i)
 	case r.Provision != nil:
 		return verdict{failing, "its data is gone (" + r.Provision.Step + ")", 0}
 	case fenced && (r.Server.State == protocol.ServerRunning || r.Server.State == protocol.ServerStarting):
@@ -85,6 +87,39 @@ func (p *pass) reported(i *Instance) verdict {
 		return verdict{failing, joinWhy(fmt.Sprintf("it has not been writable for %d s", int(p.bound().Seconds())), r.Role.Doing), 0}
 	}
 	return verdict{opening, r.Role.Doing, left}
+}
+
+// judgeRoom judges a writable primary by its volumes. One that is full for longer than a primary may not serve has
+// failed, if there is somebody with room: its commits wait, and it cannot hand over.
+func (p *pass) judgeRoom(i *Instance) verdict {
+	why := i.noRoom()
+	if why == "" {
+		return verdict{state: healthy}
+	}
+	left := p.patience()
+	switch {
+	case left > 0:
+		return verdict{stuck, why, left}
+	case p.bestReplica(nil) == "":
+		return verdict{stuck, why + ", and no replica could do better", 0}
+	}
+	return verdict{failing, why, 0}
+}
+
+// primaryStuck says so, and lets its time run.
+func (p *pass) primaryStuck() bool {
+	v := p.evidence(p.primary())
+	if v.state != stuck {
+		return false
+	}
+	if p.failingSinceNow() {
+		p.warn(api.EventVolumeFull, "the primary %s cannot write: %s", p.st.CurrentPrimary, v.why)
+	}
+	p.outcome(api.PhaseDegraded, api.ReasonVolumeFull, "the primary %s cannot write: %s; make room there, or the volume larger", p.st.CurrentPrimary, v.why)
+	if v.again > 0 {
+		p.recheck(v.again)
+	}
+	return true
 }
 
 // bound is how long a primary may live and not serve.

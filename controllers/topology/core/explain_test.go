@@ -11,7 +11,7 @@ import (
 )
 
 func TestExplanationNamesTheRuleByItsPlaceInTheDocument(t *testing.T) {
-	for want, w := range map[int]*world{15: sound(), 7: sound().crash(1), 12: func() *world { w := sound(); w.Cluster.Status.TargetPrimary = "c1-2"; return w }()} {
+	for want, w := range map[int]*world{16: sound(), 7: sound().crash(1), 12: func() *world { w := sound(); w.Cluster.Status.TargetPrimary = "c1-2"; return w }()} {
 		o := Explain(w.Snapshot).Decision
 		if o.Number != want || PrimaryRules[o.Number-1].Name != o.Rule || o.Does != PrimaryRules[o.Number-1].Does {
 			t.Errorf("rule %d, %s; want %d", o.Number, o.Rule, want)

@@ -182,6 +182,8 @@ func (p *pass) unfit(name string) string {
 		return "it does not have its data yet"
 	case !i.running():
 		return "its server is not running"
+	case i.noRoom() != "":
+		return i.noRoom()
 	case i.Report.MySQL.Replication == nil:
 		return "it is not a replica"
 	case i.source() != p.st.CurrentPrimary:

@@ -141,6 +141,19 @@ func (i *Instance) writable(generation int64) bool {
 	return i.running() && i.Report.Role.Generation == generation && i.Report.MySQL.Writable()
 }
 
+// noRoom says why the instance's server cannot write to its volumes; empty when it can, or nobody knows.
+func (i *Instance) noRoom() string {
+	if i == nil || i.Report == nil {
+		return ""
+	}
+	for _, v := range i.Report.Volumes {
+		if why := v.Trouble(); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
 // source is the instance that this one replicates from; empty when from none.
 func (i *Instance) source() string {
 	if !i.running() || i.Report.MySQL.Replication == nil {

@@ -94,6 +94,8 @@ func (p *pass) lack(name string, i *Instance, new bool) string {
 	case slices.Contains(p.st.ReplicationBrokenInstances, name):
 		r := i.Report.MySQL.Replication
 		return strings.TrimSpace(fmt.Sprintf("%s does not replicate: %s %s", name, r.SQLError, r.IOError))
+	case i.noRoom() != "":
+		return name + " cannot write: " + i.noRoom()
 	case i == nil || i.Pod == nil || i.Report != nil && i.Report.Provision != nil:
 		return progress(name, i)
 	case i.going():
@@ -116,6 +118,8 @@ func (p *pass) firstTrouble() string {
 	switch {
 	case slices.ContainsFunc(p.st.InstanceNames, p.fenced):
 		return api.ReasonFenced
+	case len(p.names(func(i *Instance) bool { return p.isMember(i.Name) && i.noRoom() != "" })) > 0:
+		return api.ReasonVolumeFull
 	case len(p.st.DivergedInstances) > 0:
 		return api.ReasonDiverged
 	case len(p.st.ReplicationBrokenInstances) > 0:

@@ -39,6 +39,7 @@ const (
 	MakeReadOnly    FaultKind = "a person makes a server read-only"
 	SlowApplier     FaultKind = "an instance applies slowly"
 	SlowReceiver    FaultKind = "an instance receives late"
+	FillVolume      FaultKind = "an instance's volume is full"
 	TearDisk        FaultKind = "the machine crashes and its disk lost what it had confirmed"
 	DeletePod       FaultKind = "a person deletes a Pod"
 	AskSwitchover   FaultKind = "a person asks for a switchover"
@@ -53,7 +54,7 @@ var Kinds = []FaultKind{
 	KillServer, KillContainer, CrashMachine, LoseMachine, PauseServer, PauseManager, PauseWatchdog, PauseMachine,
 	CutInstances, CutOneWay, CutOperator, CutFromOperator, CutAPI, CutFromAPI, Isolate, APIOutage, CutOperatorAPI,
 	KillOperator, PauseOperator, StaleInstance, StaleOperator, SlowInstance, SlowOperator, LossyInstance, LossyOperator, SlowApplier, SlowReceiver,
-	DeletePod, AskSwitchover, CancelAsked, MakeReadOnly, MoveClock, FenceInstance,
+	DeletePod, AskSwitchover, CancelAsked, MakeReadOnly, MoveClock, FenceInstance, FillVolume,
 }
 
 // Fault is one of them at a moment, for a while.
@@ -111,6 +112,21 @@ func (w *World) strike(f Fault) (repair func()) {
 	case PauseOperator:
 		w.op.p.paused = true
 		return func() { w.resume(w.op.p) }
+	case FillVolume:
+		i.srv.fill()
+		return i.srv.empty
+	case DeletePod, MakeReadOnly, AskSwitchover, CancelAsked, FenceInstance, MoveClock:
+		return w.meddle(f)
+	default:
+		return w.strikeNetwork(f)
+	}
+	return nil
+}
+
+// meddle is what a person does.
+func (w *World) meddle(f Fault) (repair func()) {
+	i := w.inst[f.A]
+	switch f.Kind {
 	case DeletePod:
 		if p := w.api.pods[f.A]; p != nil {
 			w.deletePod(f.A, p.uid)
@@ -128,7 +144,7 @@ func (w *World) strike(f Fault) (repair func()) {
 	case MoveClock:
 		w.nodes[(f.A+f.B)%len(w.nodes)].wall += time.Duration(w.rng.Int64N(int64(4*time.Hour))) - 2*time.Hour
 	default:
-		return w.strikeNetwork(f)
+		panic("nobody does this: " + string(f.Kind))
 	}
 	return nil
 }

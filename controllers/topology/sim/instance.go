@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"cnmsql.co/operator/instance/protocol"
+	"cnmsql.co/operator/instance/role"
 )
 
 // instance is a Pod's processes and what the machine does for them.
@@ -72,6 +73,19 @@ func (m *manager) adopt() {
 	if m.n == 0 {
 		m.keeper.acquire(func(bool) { m.wake() })
 		m.srv().readOnly = false
+	}
+}
+
+// keepStopped ends the server, cleanly or not, and keeps it stopped; or it ends that.
+func (m *manager) keepStopped(how role.StepKind) {
+	switch how {
+	case role.StartServer:
+		m.held = false
+		m.startHeld()
+	case role.KillServer:
+		m.hold(0)
+	default:
+		m.hold(m.w.between(50*time.Millisecond, 2*time.Second))
 	}
 }
 
@@ -294,7 +308,7 @@ func (m *manager) shutdown() {
 	m.stopping = true
 	m.wake()
 	deadline := m.now() + grace/2 - 3*time.Second
-	m.until(deadline, func() bool { return !m.mayWrite() && !m.keeper.state.Mine() }, func() {
+	m.until(deadline, func() bool { return m.srv().full || !m.mayWrite() && !m.keeper.state.Mine() }, func() {
 		m.stepDownDue = true
 		m.wake()
 		m.until(m.now()+8*time.Second, func() bool { return !m.mayWrite() && (!m.keeper.state.Mine() || !m.srv().p.alive) }, func() {

@@ -108,7 +108,7 @@ func (s *server) receive() {
 	}
 	w.after(s.p, late, func() {
 		source := w.inst[s.source].srv
-		if s.connected != connection || connection == 0 || !w.flowing(s.n, s.source) {
+		if s.connected != connection || connection == 0 || !w.flowing(s.n, s.source) || s.full {
 			return
 		}
 		have := s.held()
@@ -145,7 +145,7 @@ func (s *server) acknowledge(source *server) {
 // apply executes the relay log, a little later. A server that is still a source of semi-synchronous replication
 // waits for acknowledgements of its own.
 func (s *server) apply() {
-	if s.applying || !s.sql || s.sourceOn || len(s.relay) == 0 {
+	if s.applying || !s.sql || s.sourceOn || s.full || len(s.relay) == 0 {
 		return
 	}
 	s.applying = true
@@ -155,7 +155,7 @@ func (s *server) apply() {
 	}
 	s.w.after(s.p, late, func() {
 		s.applying = false
-		if !s.sql || s.sourceOn {
+		if !s.sql || s.sourceOn || s.full {
 			return
 		}
 		have := s.numbers(s.log)

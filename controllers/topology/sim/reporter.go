@@ -20,8 +20,14 @@ type outline struct {
 	role                         string
 	generation                   int64
 	refusedResume, refusedTo     string
-	leaseHeld                    bool
+	leaseHeld, full              bool
 }
+
+// What a report says of a volume. It is never changed.
+var (
+	roomy = []protocol.Volume{{Name: protocol.VolumeData, SizeBytes: 1 << 30, AvailableBytes: 1 << 29}}
+	full  = []protocol.Volume{{Name: protocol.VolumeData, SizeBytes: 1 << 30}}
+)
 
 // report is the present report. The server's facts are of this moment if it answers.
 func (m *manager) report() *protocol.Report {
@@ -37,6 +43,10 @@ func (m *manager) report() *protocol.Report {
 	}
 	if r.Role.Name == "" {
 		r.Role.Name = role.None
+	}
+	r.Volumes = roomy
+	if s.full {
+		r.Volumes = full
 	}
 	if m.cluster != nil {
 		r.Role.Generation = m.cluster.c.Status.CurrentPrimaryGeneration
@@ -71,6 +81,7 @@ func outlineOf(r *protocol.Report) outline {
 	o := outline{
 		state: r.Server.State, role: r.Role.Name, generation: r.Role.Generation,
 		refusedResume: r.Role.ResumeRefused, refusedTo: r.Role.PromotionRefusedAttempt, leaseHeld: r.Lease.Held,
+		full: r.Volumes[0].Trouble() != "",
 	}
 	if m := r.MySQL; m != nil {
 		o.read, o.readOnly, o.offline = true, m.SuperReadOnly, m.Offline

@@ -47,6 +47,9 @@ type server struct {
 	heard    time.Duration
 	acked    [MaxInstances]int
 	applying bool
+	// full tells that the volume has no room: commits wait, and nothing more is received or applied. stuck tells that a
+	// commit waits, which keeps the server from becoming read-only.
+	full, stuck bool
 	// lateApply and lateReceive are how late an applier and a receiver may be that are slow.
 	lateApply, lateReceive time.Duration
 
@@ -113,6 +116,10 @@ func (s *server) append(e entry) {
 
 // write is a client's transaction.
 func (s *server) write() {
+	if s.full {
+		s.stuck = true
+		return
+	}
 	next := s.numbers(s.log)[s.n] + 1
 	id, ok := s.w.led.fresh()
 	if !ok {
@@ -127,6 +134,21 @@ func (s *server) write() {
 		s.w.acknowledged(s.n, id)
 	}
 	s.kick()
+}
+
+// fill takes the room away, empty gives it back.
+func (s *server) fill() {
+	s.full = true
+	s.w.inst[s.n].mgr.noticed()
+}
+
+func (s *server) empty() {
+	s.full, s.stuck = false, false
+	s.w.inst[s.n].mgr.noticed()
+	if s.p.alive && s.connected > 0 {
+		s.receive()
+	}
+	s.apply()
 }
 
 // commit ends the wait of what enough replicas have acknowledged.
@@ -164,7 +186,7 @@ func (s *server) crash(lost int) {
 	}
 	s.w.noteFlows()
 	s.p.kill()
-	s.ready, s.closing, s.applying = false, false, false
+	s.ready, s.closing, s.applying, s.stuck = false, false, false, false
 	s.waiting, s.clients, s.connected = 0, 0, 0
 	s.log = s.log[:len(s.log)-min(lost, len(s.log))]
 	if s.w.rules.LoseRelayLog {

@@ -43,21 +43,13 @@ func (m *manager) carryOut(mo *moment, d role.Decision) {
 	case role.Follow:
 		m.follow(d, done)
 	case role.SourceSemiSync:
-		on := mo.facts.SemiSync
-		m.statement(stepTimeout, func() bool { s.setSemiSync(on, false, mo.intent.AckCount); return true }, done)
+		m.statement(stepTimeout, func() bool { s.setSemiSync(mo.facts.SemiSync, false, mo.intent.AckCount); return true }, done)
 	case role.Acknowledge:
 		m.statement(stepTimeout, func() bool { s.setSemiSync(s.sourceOn, true, 0); return true }, done)
 	case role.ReplicaSemiSync:
 		m.statement(stepTimeout, func() bool { s.setSemiSync(false, mo.facts.SemiSync || s.replicaOn, 0); return true }, done)
-	case role.StopServer:
-		m.hold(m.w.between(50*time.Millisecond, 2*time.Second))
-		done(true)
-	case role.KillServer:
-		m.hold(0)
-		done(true)
-	case role.StartServer:
-		m.held = false
-		m.startHeld()
+	case role.StopServer, role.KillServer, role.StartServer:
+		m.keepStopped(d.Step.Kind)
 		done(true)
 	case role.RecordReassert:
 		m.keeper.recordReassert(done)
@@ -170,6 +162,10 @@ func (m *manager) demote(drain, timeout time.Duration, done func(bool)) {
 
 // closed ends the sessions of clients, after which the waiting commits may go on: nobody is answered.
 func (s *server) closed() {
+	if s.stuck {
+		// What waits for room does not end.
+		return
+	}
 	s.clients = 0
 	for s.waiting > 0 {
 		s.commitOne(false)
@@ -181,6 +177,8 @@ func (m *manager) confirmReadOnly(patience time.Duration, done func(bool)) {
 	s := m.srv()
 	switch {
 	case !s.p.alive || !s.ready || patience <= 0:
+		// A statement that still waits is taken back.
+		s.closing = s.closing && s.p.paused
 		done(false)
 	case !s.p.paused && s.readOnly:
 		done(true)

@@ -62,6 +62,22 @@ var stories = []story{
 	},
 }
 
+// A primary that cannot write gives its role to one that can, before its volume has room again.
+func TestAPrimaryOnAFullVolumeIsReplaced(t *testing.T) {
+	p := Plan{
+		Config: Config{Instances: 3, SemiSync: 1},
+		// The second does nothing, and keeps the first from being repaired.
+		Faults: []Fault{{Kind: FillVolume, A: 0, At: 2 * time.Second, For: time.Minute}, {Kind: CancelAsked, At: 40 * time.Second}},
+	}
+	for p.Seed = range 20 {
+		r := Run(p, &Sets{}, nil)
+		if r.Violation != nil || r.Promotions != 1 {
+			story, _ := Tell(p)
+			t.Fatalf("%d promotions, %v\n%s", r.Promotions, r.Violation, story)
+		}
+	}
+}
+
 // A fence moves the role while it lasts, and the instance comes back as a replica.
 func TestAFencedPrimaryIsReplacedWhileItIsFenced(t *testing.T) {
 	for _, semiSync := range []int{0, 1} {
