@@ -193,7 +193,7 @@ func TestExplainTellsTheRuleAndTheSuccessorOfALiveClusterAndOnlyReads(t *testing
 			t.Errorf("%q is missing in:\n%s", want, text)
 		}
 	}
-	if e := l.explained(); e.Decision.Number != 14 || e.WithoutPrimary[0].Outcome.Winner != "c1-2" || e.Decision.Winner != "" || len(e.Notes) != 0 {
+	if e := l.explained(); e.Decision.Number != 16 || e.WithoutPrimary[0].Outcome.Winner != "c1-2" || e.Decision.Winner != "" || len(e.Notes) != 0 {
 		t.Errorf("%+v", e)
 	}
 }
@@ -331,7 +331,7 @@ func TestSnapshotOfALiveClusterIsExplainedAsTheClusterItself(t *testing.T) {
 			t.Errorf("a secret is in:\n%s", dump)
 		}
 		l.in = dump
-		if e := l.explained("-f", "-"); e.Decision.Number != 14 || e.WithoutPrimary[0].Outcome.Winner != "c1-2" || e.Cluster != "a/c1" {
+		if e := l.explained("-f", "-"); e.Decision.Number != 16 || e.WithoutPrimary[0].Outcome.Winner != "c1-2" || e.Cluster != "a/c1" {
 			t.Errorf("%s: %+v", output, e)
 		}
 		file := filepath.Join(t.TempDir(), "snapshot")
