@@ -66,6 +66,8 @@ func (s *scene) make(f plan.Fault) fault {
 		return hangOperator{lab, s.allNodes}
 	case plan.Switchover:
 		return switchover{r: s.r, to: name}
+	case plan.FenceInstance:
+		return fenceInstance{s.r, name}
 	case plan.SwitchoverWithdraw:
 		return switchover{r: s.r, to: name, back: s.instance(plan.Primary)}
 	}

@@ -194,3 +194,26 @@ func (s switchover) ask(ctx context.Context, instance string) error {
 	_, err := s.r.e.Plugin(bounded, s.r.key.Namespace, "promote", s.r.key.Name, instance)
 	return err
 }
+
+// fenceInstance takes an instance out of service, as a person does.
+type fenceInstance struct {
+	r        *runner
+	instance string
+}
+
+func (f fenceInstance) begin(ctx context.Context) (string, error) { return "", f.ask(ctx, "on") }
+
+// heal ends the fence, once the API server is there to be told.
+func (f fenceInstance) heal(ctx context.Context) (string, error) {
+	return "", framework.Await(ctx, "the end of the fence of "+f.instance, healWithin, func(ctx context.Context) (bool, string, error) {
+		err := f.ask(ctx, "off")
+		return err == nil, "", err
+	})
+}
+
+func (f fenceInstance) ask(ctx context.Context, verb string) error {
+	bounded, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	_, err := f.r.e.Plugin(bounded, f.r.key.Namespace, "fence", verb, f.r.key.Name, f.instance)
+	return err
+}

@@ -32,6 +32,7 @@ const (
 	HangOperator       Kind = "hang-operator"        // SIGSTOP of the operator
 	Switchover         Kind = "switchover"           // a planned change of primary
 	SwitchoverWithdraw Kind = "switchover-withdrawn" // one that is taken back soon after
+	FenceInstance      Kind = "fence-instance"       // a person takes the instance out of service, and back later
 )
 
 // about is what the plan has to know of a kind.
@@ -79,6 +80,7 @@ var Kinds = map[Kind]about{
 	KillNode:           lasting("node", 2, 45),
 	CordonNode:         lasting("", 3, 25),
 	DiskFull:           lasting("", 5, 40),
+	FenceInstance:      lasting("fence", 3, 40),
 	APIHangs:           control("api", 3, 60, false),
 	APIAway:            control("api", 3, 60, false),
 	KillOperator:       control("operator", 5, 25, true),
