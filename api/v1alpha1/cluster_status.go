@@ -119,8 +119,8 @@ type ClusterStatus struct {
 	// +listMapKey=instance
 	// +optional
 	Divergence []Divergence `json:"divergence,omitempty"`
-	// FencedInstances are out of every Service with their servers stopped, because a person asked for that by the annotation
-	// mysql.cnmsql.co/fencing or kubectl cnmsql fence. Their Pods run on, not Ready; none of them is promoted.
+	// FencedInstances are those that a person asked to fence, by the annotation mysql.cnmsql.co/fencing or kubectl cnmsql
+	// fence: they are in no Service, their servers are stopped or about to be, their Pods run on, and none is promoted.
 	// +listType=set
 	// +optional
 	FencedInstances []string `json:"fencedInstances,omitempty"`

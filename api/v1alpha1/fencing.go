@@ -14,8 +14,14 @@ func ParseFencing(annotation string) []string {
 			names = append(names, name)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return JoinFencing(names, nil)
+}
+
+// JoinFencing is all of both lists, each once, in alphabetical order.
+func JoinFencing(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // FormatFencing is the inverse of ParseFencing.

@@ -22,6 +22,8 @@ func (r *Reconciler) act(ctx context.Context, c *api.Cluster, asking []corev1.Po
 		if err := r.annotate(ctx, there, map[string]any{"uid": c.UID, "resourceVersion": c.ResourceVersion}, *d.annotation); err != nil {
 			return fmt.Errorf("moving a request for a fence to the Cluster: %w", err)
 		}
+		c = c.DeepCopy()
+		c.ResourceVersion = there.ResourceVersion
 	}
 	for i := range asking {
 		there := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: asking[i].Name}}
@@ -30,13 +32,15 @@ func (r *Reconciler) act(ctx context.Context, c *api.Cluster, asking []corev1.Po
 			return fmt.Errorf("removing the request from the Pod %s: %w", asking[i].Name, err)
 		}
 	}
-	_, err := status.Apply(ctx, r.Client, Manager, c, status.Owns{FencedInstances: true},
-		status.Fields{Conditions: []metav1.Condition{d.condition}, FencedInstances: d.fenced})
-	if err != nil {
+	// As a whole, whoever wrote it before: what a backup brought back would otherwise never be removed.
+	changed := c.DeepCopy()
+	changed.Status.FencedInstances = d.fenced
+	if _, err := status.Patch(ctx, r.Client, Manager, c, changed); err != nil {
 		return err
 	}
 	r.tell(c, d)
-	return nil
+	_, err := status.Apply(ctx, r.Client, Manager, c, status.Owns{}, status.Fields{Conditions: []metav1.Condition{d.condition}})
+	return err
 }
 
 // annotate writes or, with nil, removes the annotation on the object that these fields tell from any other.

@@ -14,8 +14,6 @@ import (
 type decision struct {
 	// annotation is what the Cluster's is to be; nil when it stays.
 	annotation *string
-	// moved are the instances whose Pods carry a request that is now the Cluster's.
-	moved []string
 	// fenced are the instances that are to be fenced, by name.
 	fenced []string
 	// began and ended are what changes by that.
@@ -26,8 +24,8 @@ type decision struct {
 // decide takes a Cluster and the instances whose Pods carry a request.
 func decide(c *api.Cluster, onPods []string) decision {
 	asked := api.ParseFencing(c.Annotations[api.AnnotationFencing])
-	d := decision{moved: onPods}
-	if all := union(asked, onPods); len(all) > len(asked) {
+	d := decision{}
+	if all := api.JoinFencing(asked, onPods); len(all) > len(asked) {
 		asked = all
 		text := api.FormatFencing(all)
 		d.annotation = &text
@@ -35,7 +33,9 @@ func decide(c *api.Cluster, onPods []string) decision {
 	known := members(c)
 	var unknown []string
 	for _, name := range asked {
-		if slices.Contains(known, name) {
+		// Before it has instances, or when its status was lost, whatever can be one counts.
+		_, may := c.InstanceOrdinal(name)
+		if slices.Contains(known, name) || len(known) == 0 && may {
 			d.fenced = append(d.fenced, name)
 		} else {
 			unknown = append(unknown, name)
@@ -49,12 +49,14 @@ func decide(c *api.Cluster, onPods []string) decision {
 func condition(fenced, unknown, known []string) metav1.Condition {
 	out := metav1.Condition{Type: api.ConditionFencingReady, Status: metav1.ConditionTrue, Reason: api.ReasonNoneFenced, Message: "no instance is fenced"}
 	if len(fenced) > 0 {
-		out.Reason, out.Message = api.ReasonFenced, "fenced: "+strings.Join(fenced, ", ")
+		out.Reason, out.Message = api.ReasonFenced, "fenced: "+strings.Join(fenced, ", ")+" (kubectl cnmsql fence off ends that)"
 	}
 	if len(unknown) > 0 {
 		out.Status, out.Reason = metav1.ConditionFalse, api.ReasonUnknownInstance
-		out.Message += fmt.Sprintf("; the annotation %s names %s, and the instances are %s: correct it",
-			api.AnnotationFencing, strings.Join(unknown, ", "), strings.Join(known, ", "))
+		out.Message += fmt.Sprintf("; the annotation %s names %s, which is no instance: correct it", api.AnnotationFencing, strings.Join(unknown, ", "))
+		if len(known) > 0 {
+			out.Message += " (there are " + strings.Join(known, ", ") + ")"
+		}
 	}
 	return out
 }
@@ -66,12 +68,6 @@ func members(c *api.Cluster) []string {
 		all = append(all, p)
 	}
 	return all
-}
-
-func union(a, b []string) []string {
-	all := slices.Concat(a, b)
-	slices.Sort(all)
-	return slices.Compact(all)
 }
 
 // without are those of a that are not in b.

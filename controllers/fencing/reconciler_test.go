@@ -79,10 +79,10 @@ func TestWhatTheAnnotationNamesIsFenced(t *testing.T) {
 		reason, message  string
 	}{
 		{"nothing", "", nil, api.ReasonNoneFenced, "no instance is fenced"},
-		{"one", "c1-2", []string{"c1-2"}, api.ReasonFenced, "fenced: c1-2"},
-		{"several, as people write them", " c1-3,c1-1 ,, c1-3", []string{"c1-1", "c1-3"}, api.ReasonFenced, "fenced: c1-1, c1-3"},
+		{"one", "c1-2", []string{"c1-2"}, api.ReasonFenced, "fenced: c1-2 (kubectl cnmsql fence off ends that)"},
+		{"several, as people write them", " c1-3,c1-1 ,, c1-3", []string{"c1-1", "c1-3"}, api.ReasonFenced, "fenced: c1-1, c1-3 (kubectl cnmsql fence off ends that)"},
 		{"one that does not exist", "c1-2,c1-9", []string{"c1-2"}, api.ReasonUnknownInstance,
-			"fenced: c1-2; the annotation mysql.cnmsql.co/fencing names c1-9, and the instances are c1-1, c1-2, c1-3: correct it"},
+			"fenced: c1-2 (kubectl cnmsql fence off ends that); the annotation mysql.cnmsql.co/fencing names c1-9, which is no instance: correct it (there are c1-1, c1-2, c1-3)"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newBench(t, aCluster(tc.annotation))
@@ -110,7 +110,7 @@ func TestEachFenceAndEachEndOfOneIsTold(t *testing.T) {
 	c.Status.FencedInstances = []string{"c1-3"}
 	b := newBench(t, c)
 	b.reconcile(t)
-	want := []string{"Warning InstanceFenced c1-1 is fenced", "Normal InstanceUnfenced c1-3 is not fenced", "Warning FencingRefused fenced: c1-1; the annotation"}
+	want := []string{"Warning InstanceFenced c1-1 is fenced", "Normal InstanceUnfenced c1-3 is not fenced", "Warning FencingRefused fenced: c1-1 (kubectl cnmsql fence off ends that); the annotation"}
 	told := b.told()
 	if len(told) != len(want) {
 		t.Fatalf("told %q", told)
@@ -119,6 +119,32 @@ func TestEachFenceAndEachEndOfOneIsTold(t *testing.T) {
 		if !strings.HasPrefix(told[n], want[n]) {
 			t.Errorf("told %q, want %q", told[n], want[n])
 		}
+	}
+}
+
+// What somebody else wrote is removed, too, and told once.
+func TestAStatusThatNobodyAskedForIsCorrected(t *testing.T) {
+	c := aCluster("")
+	c.Status.FencedInstances = []string{"c1-2"}
+	b := newBench(t, c)
+	b.reconcile(t)
+	if got := b.cluster(t).Status.FencedInstances; len(got) > 0 || len(b.told()) != 1 {
+		t.Errorf("fenced %q", got)
+	}
+	b.reconcile(t)
+	if told := b.told(); len(told) > 0 {
+		t.Errorf("told again: %q", told)
+	}
+}
+
+// A restored Cluster has its annotations and no status: what was fenced must not start.
+func TestAFenceOutlivesALostStatus(t *testing.T) {
+	c := aCluster("c1-2,other-1")
+	c.Status = api.ClusterStatus{}
+	b := newBench(t, c)
+	b.reconcile(t)
+	if got := b.cluster(t).Status.FencedInstances; !slices.Equal(got, []string{"c1-2"}) {
+		t.Errorf("fenced %q", got)
 	}
 }
 
@@ -139,7 +165,7 @@ func TestARequestOnAPodIsMovedToTheCluster(t *testing.T) {
 		t.Errorf("annotations of the Pod %v, %v", pod.Annotations, err)
 	}
 	// The Cluster comes first: a request that is in neither place would be lost.
-	if diff := cmp.Diff([]string{"patch *v1alpha1.Cluster c1", "patch *v1.Pod c1-2", "apply status *client.unstructuredApplyConfiguration c1"}, b.Taken()); diff != "" {
+	if diff := cmp.Diff([]string{"patch *v1alpha1.Cluster c1", "patch *v1.Pod c1-2", "patch status *v1alpha1.Cluster c1", "apply status *client.unstructuredApplyConfiguration c1"}, b.Taken()); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
 }

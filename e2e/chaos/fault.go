@@ -64,14 +64,21 @@ func (s *scene) make(f plan.Fault) fault {
 		return &killOperator{e: s.r.e, nodes: s.allNodes, seed: f.Seed}
 	case plan.HangOperator:
 		return hangOperator{lab, s.allNodes}
-	case plan.Switchover:
-		return switchover{r: s.r, to: name}
-	case plan.FenceInstance:
-		return fenceInstance{s.r, name}
-	case plan.SwitchoverWithdraw:
-		return switchover{r: s.r, to: name, back: s.instance(plan.Primary)}
 	}
-	return unknown{f.Kind}
+	return s.ask(f.Kind, name)
+}
+
+// ask is what a person asks for.
+func (s *scene) ask(kind plan.Kind, instance string) fault {
+	switch kind {
+	case plan.Switchover:
+		return switchover{r: s.r, to: instance}
+	case plan.SwitchoverWithdraw:
+		return switchover{r: s.r, to: instance, back: s.instance(plan.Primary)}
+	case plan.FenceInstance:
+		return fenceInstance{s.r, instance}
+	}
+	return unknown{kind}
 }
 
 // unknown is a kind that the plan knows and this program does not.

@@ -22,6 +22,7 @@ func intentOf(c *api.Cluster, instance string) role.Intent {
 		Generation:     s.CurrentPrimaryGeneration,
 		Diverged:       slices.Contains(s.DivergedInstances, instance),
 		Fenced:         slices.Contains(s.FencedInstances, instance),
+		FenceAsked:     slices.Contains(api.ParseFencing(c.Annotations[api.AnnotationFencing]), instance),
 		AckCount:       ackCount(c),
 	}
 	if t := s.PrimaryTransition; t != nil {
@@ -47,7 +48,7 @@ func ViewOf(c *api.Cluster, instance string) lease.View {
 	}
 	s := &c.Status
 	v := lease.View{
-		Known: true, Generation: s.CurrentPrimaryGeneration, Primary: s.CurrentPrimary, Instances: others(c, instance),
+		Known: true, Generation: s.CurrentPrimaryGeneration, Primary: s.CurrentPrimary, Instances: others(c, instance), Fenced: s.FencedInstances,
 	}
 	if slices.Contains(s.InstanceNames, instance) {
 		v.Instances = append(v.Instances, instance)

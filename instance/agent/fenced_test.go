@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -63,10 +64,10 @@ func TestAFencedPrimaryWaitsALittleForAReplicaThatHoldsEverything(t *testing.T) 
 			t.Error("it keeps the lease while it waits")
 		}
 		began := w.clock.Now()
-		time.Sleep(handoverFor + 2*time.Second)
+		time.Sleep(handoffBound + 2*time.Second)
 		synctest.Wait()
 		w.wantSteps("open writes", "demote", "prepare stop", "hold 30m0s")
-		if waited := w.server.at["prepare stop"] - began; waited < handoverFor-100*time.Millisecond || waited > handoverFor+1100*time.Millisecond {
+		if waited := w.server.at["prepare stop"] - began; waited < handoffBound-100*time.Millisecond || waited > handoffBound+1100*time.Millisecond {
 			t.Errorf("it waited %s", waited)
 		}
 	})
@@ -90,6 +91,37 @@ func TestAFencedServerThatHangsIsKilled(t *testing.T) {
 			t.Errorf("the lease is held by %q", w.api.holder())
 		}
 	})
+}
+
+// A commit that waits for room on its volume keeps it from becoming read-only, and nobody can promote another meanwhile.
+func TestAFencedServerThatDoesNotCloseIsKilled(t *testing.T) {
+	for _, full := range []bool{true, false} {
+		bubble(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.primary()
+			bound := stepDownBound
+			if full {
+				w.volumes, bound = []protocol.Volume{{Name: protocol.VolumeData, AvailableBytes: 4096}}, hangBound
+			}
+			w.start()
+			w.server.mu.Lock()
+			w.server.errs["demote"] = errors.New("a commit is under way")
+			w.server.mu.Unlock()
+			began := w.clock.Now()
+			w.fence(true)
+			for w.server.State().Pid != 0 && w.clock.Now()-began < 5*time.Minute {
+				w.settle()
+			}
+			w.settle()
+			if took := w.clock.Now() - began; took < bound || took > bound+10*time.Second {
+				t.Errorf("full %t: it took %s", full, took)
+			}
+			w.wantSteps("open writes", "hold 0s")
+			if w.api.holder() != "" {
+				t.Errorf("the lease is held by %q", w.api.holder())
+			}
+		})
+	}
 }
 
 // While its data are being made, whatever runs there is not the instance's server.

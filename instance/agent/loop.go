@@ -32,8 +32,6 @@ const (
 	answersLast  = 5 * time.Second
 	refusalLasts = 10 * time.Second
 	retryBroken  = 30 * time.Second
-	// handoverFor is how long a fenced primary waits for a replica that holds everything.
-	handoverFor = 5 * time.Second
 	// routesLag is how long clients may be led to a former primary after the Cluster names another: until the
 	// labels, the endpoints and each node's kube-proxy, which by default programs once a second, have followed.
 	routesLag = 3 * time.Second
@@ -55,7 +53,9 @@ type LoopOptions struct {
 	Source func(instance string) (mysql.Source, error)
 	// Publish is told each decision with the facts it was made from, and when they were read.
 	Publish func(m *protocol.MySQL, readAt time.Duration, d role.Decision)
-	Log     logr.Logger
+	// NoRoom tells that the server's volume takes no more, so that a commit may keep it from closing; nil for never.
+	NoRoom func() bool
+	Log    logr.Logger
 }
 
 // Loop carries out the role of this instance, one step after the other.
@@ -74,6 +74,7 @@ type Loop struct {
 	wasOne    bool          // whether it ever was
 	closing   closing
 	silent    since // the server runs and answers nothing
+	unclosed  since // a fenced server is not read-only
 	handover  since // a fenced primary has given everything back but its server
 	reasserts atomic.Int64
 	waitKey   string // what is waited for, without its figures
@@ -142,13 +143,14 @@ func (l *Loop) observe(ctx context.Context) moment {
 	m := moment{readAt: l.o.Clock.Now(), cluster: l.o.Watcher.Cluster()}
 	m.intent = intentOf(m.cluster, l.o.Name)
 	// Who makes the data looks at the fence himself.
-	m.intent.Fenced = m.intent.Fenced && l.o.Instance.Complete()
+	complete := l.o.Instance.Complete()
+	m.intent.Fenced = m.intent.Fenced && complete
 	f := role.Facts{Instance: l.o.Name, SemiSync: m.cluster != nil && m.cluster.SemiSyncEnabled()}
 	f.ShuttingDown, f.StepDownDue = l.o.Stopping.Facts()
 	// In this order: a server that went between the two looks is seen as neither running nor gone.
 	f.ServerGone = l.o.Instance.Gone()
 	st := l.o.Instance.State()
-	f.ServerHeld, f.ServerStarting = st.Held, st.Server == protocol.ServerStarting
+	f.ServerHeld, f.ServerStarting = st.Held && complete, st.Server == protocol.ServerStarting
 	runs := !f.ServerGone && l.o.Instance.Running()
 	if runs {
 		readCtx, cancel := context.WithTimeout(ctx, readTimeout)
@@ -163,9 +165,9 @@ func (l *Loop) observe(ctx context.Context) moment {
 	f.Closed = l.closedByOther(m.cluster, f.MySQL)
 	f.Lease = l.o.Keeper.Facts()
 	now := l.o.Clock.Now()
-	f.ServerHangs = l.silent.lasts(runs && !f.ServerRunning, now) >= hangBound
-	stepped := m.intent.Fenced && m.intent.CurrentPrimary == l.o.Name && f.ServerRunning && f.MySQL.SuperReadOnly && !f.Lease.Mine
-	f.HandoverOverdue = l.handover.lasts(stepped, now) >= handoverFor
+	f.ServerStuck = l.silent.lasts(runs && !f.ServerRunning, now) >= hangBound ||
+		l.unclosed.lasts(role.Unclosed(f, m.intent), now) >= closeBound(l.o.NoRoom)
+	f.HandoverOverdue = l.handover.lasts(role.HandingOver(f, m.intent), now) >= handoffBound
 	f.RetryDue = l.retryDue(f.MySQL, now)
 	if m.intent.CurrentPrimary == l.o.Name {
 		l.wasOne, l.primaryAt = true, now

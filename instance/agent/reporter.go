@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"sync"
 	"time"
 
@@ -55,7 +54,6 @@ type Reporter struct {
 	version  string
 	decision role.Decision
 	volumes  []protocol.Volume
-	roomAt   time.Duration // when these were read
 	sequence uint64
 	watchers map[chan []byte]struct{}
 	line     []byte        // the last line that was sent
@@ -93,6 +91,7 @@ func (r *Reporter) take(m *protocol.MySQL, readAt time.Duration) {
 func (r *Reporter) Run(ctx context.Context) error {
 	var group sync.WaitGroup
 	group.Go(func() { r.watchServer(ctx) })
+	group.Go(func() { r.measure(ctx) })
 	for ctx.Err() == nil {
 		r.refresh(ctx)
 		wait := r.tell()
@@ -130,28 +129,27 @@ func (r *Reporter) watchServer(ctx context.Context) {
 	}
 }
 
-// measure reads the volumes when that was long ago. They matter even without a server.
-func (r *Reporter) measure() {
-	now := r.o.Clock.Now()
-	if r.o.Volumes == nil || r.roomAt != 0 && now-r.roomAt < readEvery {
-		return
+// measure reads the volumes again and again, until ctx ends. They matter even without a server. It waits for nobody and
+// nobody for it: a file system may not answer.
+func (r *Reporter) measure(ctx context.Context) {
+	for r.o.Volumes != nil && ctx.Err() == nil {
+		volumes := r.o.Volumes()
+		r.mu.Lock()
+		r.volumes = protocol.JudgeVolumes(volumes, r.volumes)
+		r.mu.Unlock()
+		sleep(ctx, readEvery)
 	}
-	volumes := r.o.Volumes()
-	r.mu.Lock()
-	r.volumes, r.roomAt = volumes, now
-	r.mu.Unlock()
 }
 
 // NoRoom tells that the server cannot write, as far as is known.
 func (r *Reporter) NoRoom() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.ContainsFunc(r.volumes, func(v protocol.Volume) bool { return v.Trouble() != "" })
+	return (&protocol.Report{Volumes: r.volumes}).NoRoom() != ""
 }
 
 // refresh reads the server's facts when those it has are old.
 func (r *Reporter) refresh(ctx context.Context) {
-	r.measure()
 	if !r.o.Server.Running() {
 		return
 	}

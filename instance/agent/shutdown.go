@@ -151,13 +151,9 @@ func (s *Shutdown) giveUpRole(ctx, hurry context.Context, cluster *api.Cluster, 
 	}
 	s.o.Stopping.stepDown.Store(true)
 	s.o.Wake()
-	bound := stepDownBound
+	bound := closeBound(s.o.NoRoom)
 	if deadline, ok := ctx.Deadline(); ok {
 		bound = min(bound, time.Until(deadline)/2)
-	}
-	if s.noRoom() {
-		// Commits that wait for room keep it from becoming read-only.
-		bound = min(bound, hangBound)
 	}
 	readOnly := false
 	s.until(ctx, bound, func() bool {
@@ -199,6 +195,14 @@ func (s *Shutdown) read(ctx context.Context) *protocol.MySQL {
 	}
 	s.answered = time.Now()
 	return facts
+}
+
+// closeBound is how long a server may take to become read-only. On a volume without room it may never.
+func closeBound(noRoom func() bool) time.Duration {
+	if noRoom != nil && noRoom() {
+		return hangBound
+	}
+	return stepDownBound
 }
 
 func (s *Shutdown) noRoom() bool { return s.o.NoRoom != nil && s.o.NoRoom() }

@@ -286,7 +286,7 @@ func TestAServerOnAFullVolumeIsKilledSoon(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.primary()
-		w.volumes = []protocol.Volume{{Name: protocol.VolumeData, SizeBytes: 1 << 30, AvailableBytes: 4096}}
+		w.volumes = []protocol.Volume{{Name: protocol.VolumeData, SizeBytes: 1 << 30, AvailableBytes: 4096}} // judged to be full
 		w.start()
 		w.server.mu.Lock()
 		w.server.errs["demote"] = errors.New("it waits for room")

@@ -360,7 +360,7 @@ func newWorld(t *testing.T) *world {
 	})
 	w.loop = NewLoop(LoopOptions{
 		Name: self, Instance: w.instance, Server: w.server, Watcher: w.watcher, Keeper: w.keeper, Peers: w.peers, API: w.api,
-		Clock: w.clock, Stopping: w.stopping, Publish: w.reporter.Publish, Log: discard(),
+		Clock: w.clock, Stopping: w.stopping, Publish: w.reporter.Publish, NoRoom: w.reporter.NoRoom, Log: discard(),
 		Source: func(i string) (mysql.Source, error) { return mysql.Source{Host: i + ".ns.svc"}, nil },
 	})
 	return w

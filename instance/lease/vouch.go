@@ -24,8 +24,8 @@ type View struct {
 	// Target is to have the role in TargetGeneration; empty when no change of the primary is recorded.
 	Target           string
 	TargetGeneration int64
-	// Instances are all that it knows of.
-	Instances []string
+	// Instances are all that it knows of; Fenced are those of them that a person took out of service.
+	Instances, Fenced []string
 }
 
 // Answer is what an instance says to a Question.
@@ -66,6 +66,8 @@ func (s State) refusal(q Question, v View) string {
 		return ""
 	case v.Generation > q.Generation && v.Primary != q.Instance:
 		return fmt.Sprintf("%s is the primary in generation %d", v.Primary, v.Generation)
+	case slices.Contains(v.Fenced, q.Instance):
+		return q.Instance + " is fenced"
 	case pending && v.Target != q.Instance:
 		return "the role is going to " + v.Target
 	case v.Generation == q.Generation && v.Primary != q.Instance && !pending:

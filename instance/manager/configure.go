@@ -88,7 +88,7 @@ func (c *configurer) known(ctx context.Context) (*api.Cluster, error) {
 // fenced tells that the Cluster, as far as it is known, keeps this instance's server stopped.
 func (c *configurer) fenced(ctx context.Context) bool {
 	cluster, err := c.known(ctx)
-	return err == nil && slices.Contains(cluster.Status.FencedInstances, c.Instance)
+	return err == nil && slices.Contains(api.JoinFencing(cluster.Status.FencedInstances, api.ParseFencing(cluster.Annotations[api.AnnotationFencing])), c.Instance)
 }
 
 // forgetSocket removes the lock on the socket that a killed container leaves on the volume. It names the server of that time

@@ -117,7 +117,7 @@ func assemble(c Config, kube agent.API, reaper *mysqld.Reaper, guard *watchdog.G
 	})
 	m.loop = agent.NewLoop(agent.LoopOptions{
 		Name: c.Instance, Instance: m.server, Server: m.mysql, Watcher: m.watcher, Keeper: m.keeper, Peers: peers,
-		API: kube, Clock: clock, Stopping: stopping, Source: m.data.source, Publish: m.reporter.Publish, Log: log.WithName("role"),
+		API: kube, Clock: clock, Stopping: stopping, Source: m.data.source, Publish: m.reporter.Publish, NoRoom: m.reporter.NoRoom, Log: log.WithName("role"),
 	})
 	abandoned, abandon := context.WithCancel(context.Background())
 	m.abandoned = abandoned

@@ -137,10 +137,14 @@ func (s *Supervisor) Stop(ctx context.Context) error {
 	}
 }
 
-// Hold ends the server, if one runs: SIGTERM, and SIGKILL when it takes longer than within, at
-// once with 0. None is started, by Start
-// or after that end, until Release. It returns at once.
+// Hold ends the server, if one runs, and keeps any from being started until Release. It sends SIGTERM, and SIGKILL when
+// that takes longer than within; with 0 SIGKILL at once. It returns at once. A second Hold changes nothing, but for one
+// with 0.
 func (s *Supervisor) Hold(within time.Duration) {
+	if within == 0 && s.State().Held {
+		s.Kill()
+		return
+	}
 	s.update(func(st *State) {
 		if st.Held {
 			return

@@ -264,7 +264,7 @@ func TestAServerThatIsHeldEndsAndIsNotStartedBeforeItsRelease(t *testing.T) {
 	s, _ := supervise(t, listening(t, "serve", starts))
 	await(t, s, running)
 	s.Hold(10 * time.Second)
-	s.Hold(0) // it is held already
+	s.Hold(time.Hour) // it is held already
 	st := await(t, s, func(st mysqld.State) bool { return st.Server == protocol.ServerFenced })
 	if st.Pid != 0 || !st.Held || st.Restarts != 0 || st.LastExit != "exit code 0" {
 		t.Errorf("the state is %+v", st)
@@ -286,6 +286,17 @@ func TestAServerThatDoesNotEndInTimeIsKilledByItsHold(t *testing.T) {
 		if st.LastExit != "signal 9 (killed)" {
 			t.Errorf("within %s: %s", within, st.LastExit)
 		}
+	}
+}
+
+func TestAHoldWithoutTimeEndsAStopThatTakesTooLong(t *testing.T) {
+	s, _ := supervise(t, stubborn(t))
+	await(t, s, running)
+	s.Hold(time.Hour)
+	await(t, s, func(st mysqld.State) bool { return st.Server == protocol.ServerStopping })
+	s.Hold(0)
+	if st := await(t, s, func(st mysqld.State) bool { return st.Server == protocol.ServerFenced }); st.LastExit != "signal 9 (killed)" {
+		t.Error(st.LastExit)
 	}
 }
 

@@ -97,8 +97,10 @@ type Volume struct {
 	// SizeBytes is the whole, AvailableBytes what the server may still use: not what is kept for root.
 	SizeBytes      uint64 `json:"sizeBytes"`
 	AvailableBytes uint64 `json:"availableBytes"`
-	// ReadOnly tells that nothing can be written, as after an error of the disk.
+	// ReadOnly tells that nothing can be written, as after an error of the disk. Full tells that there is no room; see
+	// JudgeVolumes.
 	ReadOnly bool `json:"readOnly,omitempty"`
+	Full     bool `json:"full,omitempty"`
 }
 
 // Names of volumes.
@@ -107,17 +109,45 @@ const (
 	VolumeBinlog = "binlog"
 )
 
-// fullBelow is how many bytes a volume has left at least on which a server can go on: below that, commits wait for
-// room in the binary log.
-const fullBelow = 1 << 20
+// A volume with less than fullBelow bytes left is full: commits wait for room in the binary log. It stays so until
+// roomAgain bytes are free, so that one that others fill and empty, too, is not now this and now that.
+const (
+	fullBelow = 1 << 20
+	roomAgain = 16 << 20
+)
+
+// JudgeVolumes tells of volumes as they were read now whether they are full, which depends on what they were before.
+func JudgeVolumes(now, before []Volume) []Volume {
+	was := map[string]bool{}
+	for _, v := range before {
+		was[v.Name] = v.Full
+	}
+	for i, v := range now {
+		now[i].Full = v.AvailableBytes < fullBelow || was[v.Name] && v.AvailableBytes < roomAgain
+	}
+	return now
+}
 
 // Trouble says why a server cannot write there; empty when it can.
 func (v Volume) Trouble() string {
 	switch {
 	case v.ReadOnly:
 		return "its " + v.Name + " volume is read-only"
-	case v.AvailableBytes < fullBelow:
+	case v.Full:
 		return "its " + v.Name + " volume is full"
+	}
+	return ""
+}
+
+// NoRoom says why the server cannot write to its volumes; empty when it can, or nobody knows.
+func (r *Report) NoRoom() string {
+	if r == nil {
+		return ""
+	}
+	for _, v := range r.Volumes {
+		if why := v.Trouble(); why != "" {
+			return why
+		}
 	}
 	return ""
 }
@@ -126,7 +156,7 @@ func (v Volume) Trouble() string {
 func CoarseVolumes(list []Volume) []Volume {
 	out := make([]Volume, 0, len(list))
 	for _, v := range list {
-		out = append(out, Volume{Name: v.Name, ReadOnly: v.ReadOnly, AvailableBytes: min(v.AvailableBytes, fullBelow) / fullBelow * fullBelow})
+		out = append(out, Volume{Name: v.Name, ReadOnly: v.ReadOnly, Full: v.Full})
 	}
 	return out
 }

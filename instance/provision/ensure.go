@@ -113,6 +113,8 @@ func (m *maker) once(ctx context.Context) error {
 		return err
 	}
 	if what == start {
+		// The data are there, whatever else is waited for.
+		m.p.Progress(nil)
 		if m.p.Fenced(ctx) {
 			m.p.Supervisor.Hold(0)
 		}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -48,7 +49,9 @@ func TestCompleteDataOfAFencedInstanceAreNotServed(t *testing.T) {
 	}
 }
 
-func TestNoDataAreMadeWhileTheInstanceIsFenced(t *testing.T) {
+func TestNoDataAreMadeWhileTheInstanceIsFenced(t *testing.T) { synctest.Test(t, noDataAreMade) }
+
+func noDataAreMade(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	asked := &atomic.Int32{}

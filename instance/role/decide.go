@@ -17,6 +17,8 @@ func Decide(f Facts, i Intent) Decision {
 	switch {
 	case i.Fenced:
 		return fenced(f, i)
+	case f.ServerHeld && i.FenceAsked:
+		return wait(None, "a fence is asked for; the server stays stopped")
 	case f.ServerHeld && !f.ShuttingDown:
 		return do(None, StartServer, "not fenced any more")
 	case !f.ServerRunning || f.MySQL == nil:

@@ -16,9 +16,9 @@ type Facts struct {
 	ServerRunning bool
 	ServerGone    bool
 	// ServerStarting tells that mysqld was started and does not accept connections yet: it takes no writes.
-	// ServerHangs tells that it runs and has answered nothing for so long that nobody waits for it any more.
+	// ServerStuck tells that it runs and has for too long answered nothing, or not become read-only for a fence.
 	ServerStarting bool
-	ServerHangs    bool
+	ServerStuck    bool
 	// ServerHeld tells that the server is kept stopped, or being stopped for that: it is not started again by itself.
 	ServerHeld bool
 	// MySQL is what the server answered; nil unless ServerRunning.
@@ -153,6 +153,9 @@ type Intent struct {
 	Diverged bool
 	// Fenced tells that a person took this instance out of service: its server is to be stopped.
 	Fenced bool
+	// FenceAsked tells that the person's own words name this instance, whatever the operator has made of them: a server that
+	// is kept stopped is not started.
+	FenceAsked bool
 	// AckCount is how many acknowledgements the primary waits for.
 	AckCount int
 }

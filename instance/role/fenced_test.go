@@ -65,10 +65,12 @@ func TestAFencedInstanceKeepsItsServerStopped(t *testing.T) {
 		{"it waits while the server ends", fencedReplica, func(s *scenario) { s.f.ServerHeld = true }, role.Wait, nil},
 		{"it waits for the answer of a server that may be writable", fencedPrimary, func(s *scenario) { s.f.ServerRunning, s.f.MySQL = false, nil }, role.Wait, nil},
 		{"one that hangs is killed, and never asked to end: it would answer its clients", fencedPrimary, func(s *scenario) {
-			s.f.ServerRunning, s.f.ServerHangs, s.f.MySQL = false, true, nil
+			s.f.ServerRunning, s.f.ServerStuck, s.f.MySQL = false, true, nil
 		}, role.KillServer, nil},
+		{"one that does not become read-only is killed, too", fencedPrimary, func(s *scenario) { s.f.ServerStuck = true }, role.KillServer, nil},
 		{"a lease without a server goes", fencedPrimary, func(s *scenario) { gone(s); s.f.ServerHeld = true }, role.ReleaseLease, nil},
 		{"the server starts when the fence ends", healthyReplica, func(s *scenario) { gone(s); s.f.ServerHeld = true }, role.StartServer, nil},
+		{"not while the annotation names it: the status may have been lost, or the instance be about to be removed", healthyReplica, func(s *scenario) { gone(s); s.f.ServerHeld, s.i.FenceAsked = true, true }, role.Wait, nil},
 		{"not in a Pod that is being stopped", healthyReplica, func(s *scenario) { gone(s); s.f.ServerHeld, s.f.ShuttingDown = true, true }, role.Wait, nil},
 	})
 }

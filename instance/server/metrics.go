@@ -30,7 +30,8 @@ var (
 	roleInfo   = description("role", "1 for the role that this instance has.", "role")
 	generation = description("generation", "The generation of the primary role that this instance acts in.")
 	leaseHeld  = description("lease_held", "1 when this instance holds the primary lease and renews it in time.")
-	fenced     = description("fenced", "1 when the server was made read-only because the lease could not be renewed.")
+	selfFenced = description("self_fenced", "1 when the manager made the server read-only because it could not renew the lease.")
+	fenced     = description("fenced", "1 while the server is kept stopped because a person fenced the instance.")
 	restarts   = description("server_restarts_total", "Unintended ends of the server since the manager started.")
 	ioRunning  = description("replica_io_running", "1 when the receiver runs. Absent without replication.")
 	sqlRunning = description("replica_sql_running", "1 when the applier runs. Absent without replication.")
@@ -53,7 +54,7 @@ type instance struct{ present Present }
 
 // Describe implements prometheus.Collector.
 func (instance) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{up, writable, roleInfo, generation, leaseHeld, fenced, restarts, ioRunning, sqlRunning, unapplied, available, size, configOld, reasserts} {
+	for _, d := range []*prometheus.Desc{up, writable, roleInfo, generation, leaseHeld, selfFenced, fenced, restarts, ioRunning, sqlRunning, unapplied, available, size, configOld, reasserts} {
 		ch <- d
 	}
 }
@@ -71,7 +72,8 @@ func (c instance) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(generation, float64(r.Role.Generation))
 	gauge(leaseHeld, number(r.Lease.Held))
-	gauge(fenced, number(r.Lease.Fenced))
+	gauge(selfFenced, number(r.Lease.Fenced))
+	gauge(fenced, number(r.Server.State == protocol.ServerFenced))
 	for _, v := range r.Volumes {
 		gauge(available, float64(v.AvailableBytes), v.Name)
 		gauge(size, float64(v.SizeBytes), v.Name)

@@ -115,6 +115,9 @@ func replicaReady(r *protocol.Replication, primary string) string {
 // state says what the server does instead of running.
 func state(r protocol.Report) string {
 	text := "the server is " + string(r.Server.State)
+	if r.Server.State == protocol.ServerFenced {
+		return "the server is stopped: a person fenced the instance"
+	}
 	if r.Server.State == protocol.ServerRunning {
 		text = "the server does not answer"
 	}

@@ -148,7 +148,7 @@ func TestAFencedInstanceHasStartedIsAliveAndNotReady(t *testing.T) {
 	ask := probing(&present{report: protocol.Report{Server: protocol.Server{State: protocol.ServerFenced}}}, &notFenced)
 	for path, want := range map[string]int{"/startupz": http.StatusOK, "/livez": http.StatusOK, "/readyz": http.StatusServiceUnavailable} {
 		code, body := ask(path)
-		if code != want || want != http.StatusOK && body != "the server is fenced\n" {
+		if code != want || want != http.StatusOK && body != "the server is stopped: a person fenced the instance\n" {
 			t.Errorf("%s: %d %s", path, code, body)
 		}
 	}

@@ -56,7 +56,7 @@ func fenceVerb(o Options, on bool, use, short, long string) *cobra.Command {
 			return f.wait(cmd.Context(), timeout)
 		},
 	}
-	cmd.Flags().BoolVar(&waits, "wait", false, "wait until the server has stopped, or is ready again")
+	cmd.Flags().BoolVar(&waits, "wait", false, "wait until it is in no Service and not ready, or ready again")
 	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "how long to wait; it goes on afterwards")
 	return cmd
 }
@@ -73,8 +73,12 @@ type fence struct {
 
 // ask writes the annotation, unless it says so already.
 func (f *fence) ask(ctx context.Context) error {
+	onPod, err := f.clearPod(ctx)
+	if err != nil {
+		return err
+	}
 	changed, primary := false, false
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		c, err := find(ctx, f.c, f.cluster.Namespace, f.cluster.Name)
 		if err != nil {
 			return err
@@ -86,7 +90,7 @@ func (f *fence) ask(ctx context.Context) error {
 		}
 		after := slices.DeleteFunc(slices.Clone(before), func(name string) bool { return name == f.instance })
 		if f.on {
-			after = api.ParseFencing(api.FormatFencing(append(after, f.instance)))
+			after = api.JoinFencing(before, []string{f.instance})
 			primary = c.Status.CurrentPrimary == f.instance
 		}
 		if changed = !slices.Equal(before, after); !changed {
@@ -107,14 +111,7 @@ func (f *fence) ask(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !f.on {
-		onPod, err := f.clearPod(ctx)
-		if err != nil {
-			return err
-		}
-		changed = changed || onPod
-	}
-	f.tell(changed, primary)
+	f.tell(changed || onPod, primary)
 	return nil
 }
 
@@ -127,9 +124,20 @@ func (f *fence) resolve(c *api.Cluster, fenced []string) (string, error) {
 }
 
 // clearPod removes a request on the Pod that the operator has not moved to the Cluster yet, and tells whether there was one.
+// It comes before the Cluster is changed: that wakes the operator, which would move the request.
 func (f *fence) clearPod(ctx context.Context) (bool, error) {
+	if f.on {
+		return false, nil
+	}
+	c, err := find(ctx, f.c, f.cluster.Namespace, f.cluster.Name)
+	if err != nil {
+		return false, err
+	}
+	if f.instance, err = f.resolve(c, api.ParseFencing(c.Annotations[api.AnnotationFencing])); err != nil {
+		return false, err
+	}
 	pod := &corev1.Pod{}
-	err := f.c.Get(ctx, client.ObjectKey{Namespace: f.cluster.Namespace, Name: f.instance}, pod)
+	err = f.c.Get(ctx, client.ObjectKey{Namespace: f.cluster.Namespace, Name: f.instance}, pod)
 	if apierrors.IsNotFound(err) || err == nil && pod.Annotations[api.AnnotationFencing] == "" {
 		return false, nil
 	}
@@ -139,7 +147,7 @@ func (f *fence) clearPod(ctx context.Context) (bool, error) {
 		err = client.IgnoreNotFound(f.c.Patch(ctx, now, client.MergeFrom(pod), client.FieldOwner("kubectl-cnmsql")))
 	}
 	if err != nil {
-		return false, fmt.Errorf("the fence is taken from the Cluster; whether the Pod %s asks for it, too (annotation %s), could not be seen or changed: %w", f.instance, api.AnnotationFencing, err)
+		return false, fmt.Errorf("whether the Pod %s asks for the fence (annotation %s) could not be seen or changed: %w", f.instance, api.AnnotationFencing, err)
 	}
 	return true, nil
 }
@@ -199,9 +207,11 @@ func (f *fence) look(ctx context.Context) (done bool, how string, err error) {
 	case recorded != f.on:
 		return false, "the operator has not ended the fence of " + f.instance + " yet", nil
 	case f.on && ready:
-		return false, "the server of " + f.instance + " has not stopped yet", nil
+		return false, f.instance + " is fenced and still ready: its server has not stopped", nil
 	case f.on:
-		return true, f.instance + " is fenced: out of every Service, its server stopped", nil
+		return true, f.instance + " is fenced: in no Service, and not ready", nil
+	case !slices.Contains(c.Status.InstanceNames, f.instance):
+		return true, f.instance + " is not fenced, and no instance any more", nil
 	case !ready:
 		return false, f.instance + " is not ready yet", nil
 	}

@@ -107,8 +107,8 @@ func TestFenceWaitsUntilTheServerHasStopped(t *testing.T) {
 		fails bool
 	}{
 		{"on", newWorld(t, cluster("a", "c1"), pod(ready)), "the operator has not fenced c1-2 yet", true},
-		{"on", newWorld(t, recorded(), pod(ready)), "the server of c1-2 has not stopped yet", true},
-		{"on", newWorld(t, recorded(), pod()), "c1-2 is fenced: out of every Service, its server stopped", false},
+		{"on", newWorld(t, recorded(), pod(ready)), "c1-2 is fenced and still ready: its server has not stopped", true},
+		{"on", newWorld(t, recorded(), pod()), "c1-2 is fenced: in no Service, and not ready", false},
 		{"on", newWorld(t, recorded()), "c1-2 is fenced", false},
 		{"off", newWorld(t, recorded(), pod()), "the operator has not ended the fence of c1-2 yet", true},
 		{"off", newWorld(t, cluster("a", "c1"), pod()), "c1-2 is not ready yet", true},

@@ -100,17 +100,22 @@ func primary(c *api.Cluster) Primary {
 	case p.Instance == "":
 	case p.Generation <= 1:
 		p.Why = "the first primary"
-	case byFailover(st):
-		p.Why = "promoted by a failover"
-		if e := st.LastElection; e != nil && e.Winner == p.Instance && e.Verdict != "" {
-			p.Why += ": " + e.Verdict
-		}
 	case byFence(st):
-		p.Why = "promoted because " + st.PrimaryTransition.From + " was fenced"
+		p.Why = "promoted because " + st.PrimaryTransition.From + " was fenced" + verdict(st)
+	case byFailover(st):
+		p.Why = "promoted by a failover" + verdict(st)
 	default:
 		p.Why = "moved here by a switchover"
 	}
 	return p
+}
+
+// verdict is what the election of the present primary came to, for the end of a sentence.
+func verdict(st *api.ClusterStatus) string {
+	if e := st.LastElection; e != nil && e.Winner == st.CurrentPrimary && e.Verdict != "" {
+		return ": " + e.Verdict
+	}
+	return ""
 }
 
 // byFailover tells whether the last promotion was an automatic one. The operator stamps a failover when it
@@ -256,7 +261,7 @@ func trouble(c *api.Cluster, name string) []string {
 		}
 	}
 	if slices.Contains(st.FencedInstances, name) {
-		out = append(out, "fenced: out of service, its server stopped")
+		out = append(out, "fenced: in no Service, its server stopped or about to be; kubectl cnmsql fence off "+c.Name+" "+name+" ends that")
 	}
 	if slices.Contains(st.ReplicationBrokenInstances, name) {
 		out = append(out, "replication is broken")

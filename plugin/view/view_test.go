@@ -117,6 +117,18 @@ func afterFailover() Input {
 	return in
 }
 
+func afterFence() Input {
+	in := afterFailover()
+	st := &in.Cluster.Status
+	st.Phase, st.PhaseReason = api.PhaseDegraded, "c1-1 is fenced"
+	st.LastFailoverTimestamp, st.LastFailoverTarget = nil, ""
+	st.PrimaryTransition = &api.PrimaryTransition{Kind: api.TransitionFailover, Cause: api.CauseFenced, From: "c1-1", To: "c1-2", Generation: 2}
+	st.FencedInstances = []string{"c1-1"}
+	in.Pods[0].Status.Phase = corev1.PodRunning
+	in.Pods[0].Status.ContainerStatuses = nil
+	return in
+}
+
 func nothingYet() Input {
 	return Input{Cluster: &api.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "demo", Name: "c1", Generation: 1},
@@ -132,7 +144,7 @@ func podsForbidden() Input {
 
 func TestTextForPeople(t *testing.T) {
 	for name, in := range map[string]Input{
-		"healthy": healthy(), "failing-over": failingOver(), "after-failover": afterFailover(),
+		"healthy": healthy(), "failing-over": failingOver(), "after-failover": afterFailover(), "after-fence": afterFence(),
 		"nothing-yet": nothingYet(), "pods-forbidden": podsForbidden(),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,7 +3,6 @@ package status
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -23,13 +22,11 @@ type Fields struct {
 	PrimaryLease *api.PrimaryLeaseStatus
 	SemiSync     *api.SemiSyncStatus
 	Certificates *api.CertificatesStatus
-	// FencedInstances are by name.
-	FencedInstances []string
 }
 
 // Owns names the optional fields of Fields that a reconciler answers for.
 type Owns struct {
-	PrimaryLease, SemiSync, Certificates, FencedInstances bool
+	PrimaryLease, SemiSync, Certificates bool
 }
 
 // Patch writes the difference between the status of base and that of changed, which must be copies of one
@@ -60,9 +57,7 @@ func Apply(ctx context.Context, c client.Client, manager string, cluster *api.Cl
 	if same(cluster, owns, f, conditions) {
 		return false, nil
 	}
-	content := &api.ClusterStatus{
-		Conditions: conditions, PrimaryLease: f.PrimaryLease, SemiSync: f.SemiSync, Certificates: f.Certificates, FencedInstances: f.FencedInstances,
-	}
+	content := &api.ClusterStatus{Conditions: conditions, PrimaryLease: f.PrimaryLease, SemiSync: f.SemiSync, Certificates: f.Certificates}
 	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(content)
 	if err != nil {
 		return false, fmt.Errorf("converting the status of Cluster %s/%s: %w", cluster.Namespace, cluster.Name, err)
@@ -104,8 +99,7 @@ func same(cluster *api.Cluster, owns Owns, f Fields, conditions []metav1.Conditi
 	s := &cluster.Status
 	return (!owns.PrimaryLease || equality.Semantic.DeepEqual(s.PrimaryLease, f.PrimaryLease)) &&
 		(!owns.SemiSync || equality.Semantic.DeepEqual(s.SemiSync, f.SemiSync)) &&
-		(!owns.Certificates || equality.Semantic.DeepEqual(s.Certificates, f.Certificates)) &&
-		(!owns.FencedInstances || slices.Equal(s.FencedInstances, f.FencedInstances))
+		(!owns.Certificates || equality.Semantic.DeepEqual(s.Certificates, f.Certificates))
 }
 
 // Changed tells whether condition says something else than the Cluster's status does: worth an event.

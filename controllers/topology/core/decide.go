@@ -81,13 +81,13 @@ var PrimaryRules = []Rule{
 	{"a failover is running", "Waits for the claim; elects again when the chosen instance cannot finish.", (*pass).failoverRunning},
 	{"the primary has failed", "After failoverDelay, when failoverPolicy.minTimeBetweenFailovers does not hold it back (it does not hold back the failover of a fenced primary), and once its lease is free: reads everybody anew, elects, writes a failover transition. A primary that keeps its lease and does not serve has its Pod stopped, unless it is fenced.", (*pass).primaryFailed},
 	{"the primary cannot be reached", "Nothing: the fault may lie between the operator and the primary. Says so. One that replicas hear and clients cannot reach is asked to hand over.", (*pass).primaryUnreachable},
-	{"the primary is fenced", "Waits until its manager has made the server read-only, given the lease back and stopped the server; then the primary has failed.", (*pass).primaryFenced},
+	{"the primary is fenced", "Waits until its manager has made the server read-only, given the lease back and begun to stop the server, for 15 s and failoverDelay at most; then the primary has failed.", (*pass).primaryFenced},
 	{"the primary is opening", "Waits until the instance that claimed the role is writable; a switchover that is asked for waits with it.", (*pass).primaryOpening},
 	{"the primary's Pod is being stopped", "Moves the role to the best replica before the Pod ends, unless enableSwitchoverOnDrain is false.", (*pass).primaryGoing},
 	{"a switchover is asked for", "Validates; refuses and resets targetPrimary, or writes a switchover transition.", (*pass).switchoverAsked},
+	{"the primary has no room to write", "Says so. If that lasts for 15 s and failoverDelay, and a replica could take over, the primary has failed: the commits of a server on a full volume wait, and it cannot hand over.", (*pass).primaryStuck},
 	{"the primary's node is cordoned", "Moves the role to the best replica on a node that is not, unless enableSwitchoverOnDrain is false. After a move that had to be ended it waits as for a preferred instance.", (*pass).primaryCordoned},
 	{"another instance is preferred", "Moves the role, in a switchover, to the first of failoverPolicy.preferredPrimary that is fit. Not while an instance is being cloned, and after one that had to be ended not for ten minutes, then twice as long each time.", (*pass).failBack},
-	{"the primary has no room to write", "Says so, and that it lasts. After 15 s and failoverDelay it has failed, if a replica with room could take over: the commits of a server on a full volume wait, and it cannot hand over.", (*pass).primaryStuck},
 	{"the primary is healthy", "Nothing.", (*pass).primaryHealthy},
 }
 

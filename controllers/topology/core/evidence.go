@@ -69,10 +69,8 @@ func (p *pass) reported(i *Instance) verdict {
 		return p.judgeRoom(i)
 	case r.Provision != nil:
 		return verdict{failing, "its data is gone (" + r.Provision.Step + ")", 0}
-	case fenced && (r.Server.State == protocol.ServerRunning || r.Server.State == protocol.ServerStarting):
-		return verdict{ending, "it is fenced, and its server is about to stop", time.Second}
 	case fenced:
-		return verdict{failing, "it is fenced, and its server is stopped", 0}
+		return p.reportedFenced(r)
 	case r.Server.State == protocol.ServerDown:
 		return verdict{failing, joinWhy("its server is down", r.Server.LastExit), 0}
 	case r.MySQL == nil && r.Server.State != protocol.ServerRunning:
@@ -89,19 +87,37 @@ func (p *pass) reported(i *Instance) verdict {
 	return verdict{opening, r.Role.Doing, left}
 }
 
+// reportedFenced judges a fenced primary by its server. Its manager ends that, and gives the lease back before.
+func (p *pass) reportedFenced(r *protocol.Report) verdict {
+	runs := r.Server.State == protocol.ServerRunning || r.Server.State == protocol.ServerStarting
+	left := p.patience()
+	switch {
+	case r.Server.State == protocol.ServerFenced:
+		return verdict{failing, "it is fenced, and its server has stopped", 0}
+	case !runs:
+		return verdict{failing, "it is fenced, and its server is " + string(r.Server.State), 0}
+	case left <= 0:
+		return verdict{failing, fmt.Sprintf("it is fenced, and its server has not stopped for %d s", int(p.bound().Seconds())), 0}
+	}
+	return verdict{ending, "it is fenced, and its server is about to stop", left}
+}
+
 // judgeRoom judges a writable primary by its volumes. One that is full for longer than a primary may not serve has
-// failed, if there is somebody with room: its commits wait, and it cannot hand over.
+// failed, since its commits wait and it cannot hand over; but only where somebody would take over: it still serves reads.
 func (p *pass) judgeRoom(i *Instance) verdict {
 	why := i.noRoom()
 	if why == "" {
 		return verdict{state: healthy}
 	}
-	left := p.patience()
-	switch {
-	case left > 0:
+	if left := p.patience(); left > 0 {
 		return verdict{stuck, why, left}
-	case p.bestReplica(nil) == "":
-		return verdict{stuck, why + ", and no replica could do better", 0}
+	}
+	if h := p.brake(); h.back() {
+		return verdict{stuck, why + ", and a failover is " + h.String(), max(h.left, time.Second)}
+	}
+	// By what is known now. The election that counts is held on fresh facts.
+	if e := begin(p.s).elect(); e.winner == "" {
+		return verdict{stuck, why + ", and nobody can take over: " + e.verdict, 0}
 	}
 	return verdict{failing, why, 0}
 }
@@ -113,9 +129,9 @@ func (p *pass) primaryStuck() bool {
 		return false
 	}
 	if p.failingSinceNow() {
-		p.warn(api.EventVolumeFull, "the primary %s cannot write: %s", p.st.CurrentPrimary, v.why)
+		p.warn(api.EventVolumeNotWritable, "the primary %s cannot write: %s", p.st.CurrentPrimary, v.why)
 	}
-	p.outcome(api.PhaseDegraded, api.ReasonVolumeFull, "the primary %s cannot write: %s; make room there, or the volume larger", p.st.CurrentPrimary, v.why)
+	p.outcome(api.PhaseDegraded, api.ReasonVolumeNotWritable, "the primary %s cannot write: %s; make room on a full volume, or make it larger; where one is read-only, its disk has failed", p.st.CurrentPrimary, v.why)
 	if v.again > 0 {
 		p.recheck(v.again)
 	}
@@ -145,7 +161,7 @@ func (p *pass) watchRuns() {
 	i := p.primary()
 	run := ""
 	switch {
-	case p.st.CurrentPrimary == "" || i.writable(p.st.CurrentPrimaryGeneration):
+	case p.st.CurrentPrimary == "" || i.writable(p.st.CurrentPrimaryGeneration) && i.noRoom() == "":
 		p.st.PrimaryOpening = nil
 		return
 	case p.st.PrimaryFailingSince == nil:
@@ -197,6 +213,7 @@ func (p *pass) primaryFenced() bool {
 	if p.pending() != nil || v.state != ending {
 		return false
 	}
+	p.failingSinceNow()
 	p.outcome(api.PhaseFailingOver, api.ReasonFenced, "the primary %s: %s", p.st.CurrentPrimary, v.why)
 	p.recheck(v.again)
 	return true

@@ -162,7 +162,7 @@ var waysOn = map[string]string{
 	api.ReasonFailoverBraked:    "it goes on by itself at the time that the message gives; or bring the primary back, ask for a switchover, or lower failoverPolicy.minTimeBetweenFailovers",
 	api.ReasonBootstrapRefused:  "bring back the instances or the volume that the message names, or delete the Cluster and make it again from a backup",
 	api.ReasonLeaseHeld:         "it goes on by itself once the lease is given back or was watched for its whole length",
-	api.ReasonVolumeFull:        "make room on the volume that the message names, or make it larger",
+	api.ReasonVolumeNotWritable: "make room on the volume that the message names, or make it larger",
 	api.ReasonFenced:            "it goes on by itself once the server has stopped; where there is no other instance, end the fence with kubectl cnmsql fence off",
 	api.ReasonPrimaryFailed:     "bring the instance back: there is no other that could be promoted",
 }

@@ -11,10 +11,13 @@ import (
 )
 
 func TestExplanationNamesTheRuleByItsPlaceInTheDocument(t *testing.T) {
-	for want, w := range map[int]*world{16: sound(), 7: sound().crash(1), 12: func() *world { w := sound(); w.Cluster.Status.TargetPrimary = "c1-2"; return w }()} {
+	for want, w := range map[string]*world{
+		"the primary is healthy": sound(), "the primary has failed": sound().crash(1),
+		"a switchover is asked for": func() *world { w := sound(); w.Cluster.Status.TargetPrimary = "c1-2"; return w }(),
+	} {
 		o := Explain(w.Snapshot).Decision
-		if o.Number != want || PrimaryRules[o.Number-1].Name != o.Rule || o.Does != PrimaryRules[o.Number-1].Does {
-			t.Errorf("rule %d, %s; want %d", o.Number, o.Rule, want)
+		if o.Rule != want || PrimaryRules[o.Number-1].Name != want || o.Does != PrimaryRules[o.Number-1].Does {
+			t.Errorf("rule %d, %s; want %s", o.Number, o.Rule, want)
 		}
 	}
 }

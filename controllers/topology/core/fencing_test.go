@@ -59,11 +59,8 @@ func TestAFencedPrimaryIsReplacedOnceItsServerHasStoppedAndKeepsItsPod(t *testin
 	d := Decide(w.Snapshot)
 	does(t, d, `label Pod c1-1 "" false`)
 	says(t, d, "the primary c1-1: it is fenced, and its server is about to stop")
-	if d.Status.PrimaryTransition != nil || d.Status.PrimaryFailingSince != nil {
-		t.Error("it counts as failed before its server has stopped")
-	}
-	if d.Recheck > time.Second {
-		t.Errorf("looks again after %s", d.Recheck)
+	if d.Status.PrimaryTransition != nil || d.Recheck > api.PrimaryLeaseTTL {
+		t.Errorf("transition %+v, looks again after %s", d.Status.PrimaryTransition, d.Recheck)
 	}
 
 	w.then(d).halt(1)
@@ -89,7 +86,20 @@ func TestAFencedPrimaryIsReplacedAfterFailoverDelay(t *testing.T) {
 	w.then(d)
 	w.Now = w.Now.Add(30 * time.Second)
 	if d := Decide(w.Snapshot); d.Status.PrimaryTransition == nil {
-		says(t, d, "failover")
+		t.Errorf("nobody is promoted: %s", d.Status.PhaseReason)
+	}
+}
+
+// Its manager may be kept from stopping it. Then the lease is what everybody waits for, and that is said.
+func TestAFencedPrimaryWhoseServerDoesNotStopHasFailed(t *testing.T) {
+	w := sound().fence(1)
+	w.then(Decide(w.Snapshot))
+	w.Now = w.Now.Add(api.PrimaryLeaseTTL)
+	d := Decide(w.Snapshot)
+	does(t, d)
+	says(t, d, "the primary c1-1 has failed (it is fenced, and its server has not stopped for 15 s); waiting until its lease is released or expired")
+	if tr := Decide(w.free().Snapshot).Status.PrimaryTransition; tr == nil || tr.Cause != api.CauseFenced {
+		t.Errorf("transition %+v", tr)
 	}
 }
 
@@ -99,7 +109,7 @@ func TestTheBrakeDoesNotHoldBackTheFailoverOfAFencedPrimary(t *testing.T) {
 		t.Fatal("the brake holds nothing back here")
 	}
 	if d := Decide(braked.fence(1).halt(1).Snapshot); d.Status.PrimaryTransition == nil {
-		says(t, d, "failover")
+		t.Errorf("nobody is promoted: %s", d.Status.PhaseReason)
 	}
 }
 

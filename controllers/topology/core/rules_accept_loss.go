@@ -23,14 +23,14 @@ func (p *pass) lossAccepted() bool {
 	case problem != "":
 	case v.state == healthy && p.pending() == nil:
 		problem = "the primary is writable, so that nothing need be lost; write status.targetPrimary for a switchover"
-	case v.state != failing:
+	case v.state != failing && (v.state != stuck || p.patience() > 0):
 		// It may be alive. It will come back, or be known to have failed.
 		return false
 	case !p.s.Lease.Free():
 		p.failingSinceNow()
 		p.outcome(api.PhaseFailingOver, api.ReasonLeaseHeld, "%s is to be promoted with an accepted loss; waiting until the lease of %s is released or expired", to, p.s.Lease.Holder)
 		p.recheck(p.s.Lease.Remaining())
-		p.fencePrimary(v.why)
+		p.stopPrimaryPod(v.why)
 		return true
 	case !p.s.Fresh:
 		p.d.Refresh = true

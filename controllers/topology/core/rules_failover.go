@@ -33,24 +33,24 @@ func (p *pass) primaryFailed() bool {
 	}
 	// A person who fences the primary wants it moved.
 	if !p.fenced(p.st.CurrentPrimary) && p.braked(v.why) {
-		p.fencePrimary(v.why)
+		p.stopPrimaryPod(v.why)
 		return true
 	}
 	if !p.s.Lease.Free() {
 		p.outcome(api.PhaseFailingOver, api.ReasonLeaseHeld, "the primary %s has failed (%s); waiting until its lease is released or expired", p.st.CurrentPrimary, v.why)
 		p.recheck(p.s.Lease.Remaining())
-		p.fencePrimary(v.why)
+		p.stopPrimaryPod(v.why)
 		return true
 	}
 	p.failOver(v.why)
 	return true
 }
 
-// fencePrimary ends a wait that would otherwise have no end: the manager of a primary that has not served for
+// stopPrimaryPod ends a wait that would otherwise have no end: the manager of a primary that has not served for
 // too long answers, and goes on renewing the lease, for instance beside a server that hangs. Its Pod is
 // stopped, upon which the manager steps down or kills the server, and gives the lease back. That of a fenced one stays:
 // its manager does the same for the fence.
-func (p *pass) fencePrimary(why string) {
+func (p *pass) stopPrimaryPod(why string) {
 	i := p.primary()
 	if i == nil || i.Pod == nil || i.Report == nil || i.going() || p.fenced(i.Name) || i.Report.Role.ResumeRefused != "" || p.patience() > 0 {
 		return
@@ -58,7 +58,7 @@ func (p *pass) fencePrimary(why string) {
 	if p.s.Lease.Holder != api.LeaseHolder(i.Name, i.Pod.UID) {
 		return
 	}
-	p.act(Action{Kind: DeletePod, Instance: i.Name, PodUID: i.Pod.UID, Why: "fencing a primary that keeps its lease and does not serve: " + why})
+	p.act(Action{Kind: DeletePod, Instance: i.Name, PodUID: i.Pod.UID, Why: "it keeps the primary lease and does not serve: " + why})
 	p.warn(api.EventInstanceReplaced, "the Pod %s is stopped and made again: it keeps the primary lease and does not serve (%s)", i.Name, why)
 }
 
@@ -150,7 +150,7 @@ func (p *pass) failoverRunning() bool {
 	if !p.s.Lease.Free() {
 		if hangs {
 			// Its manager goes on renewing.
-			p.fenceTarget(t, why)
+			p.stopTargetPod(t, why)
 		}
 		p.outcome(api.PhaseFailingOver, api.ReasonLeaseHeld, "%s cannot take the role (%s); waiting until the lease of %s is released or expired", t.To, why, p.s.Lease.Holder)
 		p.recheck(p.s.Lease.Remaining())

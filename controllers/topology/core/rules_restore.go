@@ -56,6 +56,8 @@ func (p *pass) evident(names []string) (to, problem string) {
 	for _, name := range names {
 		i := p.s.instance(name)
 		switch {
+		case p.fenced(name) && !i.running():
+			return "", name + " is fenced: end that first"
 		case !i.running() || !i.joined():
 			return "", name + " does not answer"
 		case i.Report.MySQL.Writable():
@@ -64,13 +66,15 @@ func (p *pass) evident(names []string) (to, problem string) {
 			return "", fmt.Sprintf("%s has an applier that stopped with error %d", name, i.Report.MySQL.Replication.SQLErrno)
 		}
 		same = same && i.Report.MySQL.Held().Equal(p.s.instance(names[0]).Report.MySQL.Held())
-		if all == "" || p.preference(name) < p.preference(all) {
+		if !p.fenced(name) && (all == "" || p.preference(name) < p.preference(all)) {
 			all = name
 		}
 	}
 	switch {
-	case slices.Contains(names, last) && p.holdsAll(last, names):
+	case slices.Contains(names, last) && !p.fenced(last) && p.holdsAll(last, names):
 		return last, ""
+	case same && all == "":
+		return "", "all are fenced"
 	case same:
 		return all, ""
 	}

@@ -34,7 +34,7 @@ func (p *pass) switchoverRunning() bool {
 		why = fmt.Sprintf("it did not finish within maxSwitchoverDelay (%d s)", p.c.Spec.MaxSwitchoverDelay)
 	}
 	if held {
-		p.fenceTarget(t, why)
+		p.stopTargetPod(t, why)
 		return true
 	}
 	p.withdraw(t, why)
@@ -66,14 +66,14 @@ func (p *pass) withdraw(t *api.PrimaryTransition, why string) {
 	p.outcome(api.PhaseSwitchover, api.ReasonSwitchover, "the switchover to %s was ended (%s); %s resumes", t.To, why, t.From)
 }
 
-// fenceTarget takes the lease away from a target that cannot finish: its Pod is deleted, and nothing else
+// stopTargetPod takes the lease away from a target that cannot finish: its Pod is deleted, and nothing else
 // happens until it has released the lease or the lease has expired.
-func (p *pass) fenceTarget(t *api.PrimaryTransition, why string) {
+func (p *pass) stopTargetPod(t *api.PrimaryTransition, why string) {
 	p.outcome(api.PhaseSwitchover, api.ReasonLeaseHeld, "%s cannot take the role (%s); waiting until its lease is released or expired", t.To, why)
 	p.recheck(p.s.Lease.Remaining())
 	// A Pod that was made anew meanwhile does not hold the lease, and a fenced one gives it back by itself.
 	if i := p.s.instance(t.To); i != nil && i.Pod != nil && !p.fenced(t.To) && !i.going() && p.s.Lease.Holder == api.LeaseHolder(t.To, i.Pod.UID) {
-		p.act(Action{Kind: DeletePod, Instance: t.To, PodUID: i.Pod.UID, Why: "fencing the target of a switchover that is being ended: " + why})
+		p.act(Action{Kind: DeletePod, Instance: t.To, PodUID: i.Pod.UID, Why: "it is the target of a switchover that is being ended, and keeps the lease: " + why})
 	}
 }
 
@@ -93,6 +93,8 @@ func (p *pass) sourceLost(t *api.PrimaryTransition) string {
 			return "it released its lease without a handoff"
 		case p.s.Lease.Expired():
 			return "it does not renew its lease any more"
+		case i.noRoom() != "" && p.s.Now.Sub(t.StartedAt.Time) >= p.bound():
+			return i.noRoom() + ", so that it cannot hand over"
 		}
 		return ""
 	}
@@ -114,7 +116,7 @@ func (p *pass) replaceSwitchover(t *api.PrimaryTransition, why string) {
 	if !p.s.Lease.Free() && !p.s.Lease.HeldBy(t.To) {
 		p.outcome(api.PhaseFailingOver, api.ReasonLeaseHeld, "%s failed during the switchover (%s); waiting until its lease is released or expired", t.From, why)
 		p.recheck(p.s.Lease.Remaining())
-		p.fencePrimary(why)
+		p.stopPrimaryPod(why)
 		return
 	}
 	p.failOver(fmt.Sprintf("%s failed during a switchover: %s", t.From, why))
@@ -155,6 +157,10 @@ func (p *pass) switchoverAsked() bool {
 		p.warn(api.EventSwitchoverRefused, "%s cannot become the primary: %s", to, why)
 		p.outcome(api.PhaseReady, api.ReasonHealthy, "")
 		return true
+	}
+	if p.primary().noRoom() != "" {
+		// It may not be able to hand over: the time that it may not serve runs.
+		p.failingSinceNow()
 	}
 	p.start(api.TransitionSwitchover, api.CauseAsked, to, "asked for")
 	p.event(api.EventSwitchoverStarted, "the primary moves from %s to %s", p.st.CurrentPrimary, to)

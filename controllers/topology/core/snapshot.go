@@ -143,15 +143,10 @@ func (i *Instance) writable(generation int64) bool {
 
 // noRoom says why the instance's server cannot write to its volumes; empty when it can, or nobody knows.
 func (i *Instance) noRoom() string {
-	if i == nil || i.Report == nil {
+	if i == nil {
 		return ""
 	}
-	for _, v := range i.Report.Volumes {
-		if why := v.Trouble(); why != "" {
-			return why
-		}
-	}
-	return ""
+	return i.Report.NoRoom()
 }
 
 // source is the instance that this one replicates from; empty when from none.

@@ -116,14 +116,14 @@ func (p *pass) firstTrouble() string {
 		}
 	}
 	switch {
-	case slices.ContainsFunc(p.st.InstanceNames, p.fenced):
-		return api.ReasonFenced
 	case len(p.names(func(i *Instance) bool { return p.isMember(i.Name) && i.noRoom() != "" })) > 0:
-		return api.ReasonVolumeFull
+		return api.ReasonVolumeNotWritable
 	case len(p.st.DivergedInstances) > 0:
 		return api.ReasonDiverged
 	case len(p.st.ReplicationBrokenInstances) > 0:
 		return api.ReasonReplicationBroken
+	case slices.ContainsFunc(p.st.InstanceNames, p.fenced):
+		return api.ReasonFenced
 	}
 	return ""
 }

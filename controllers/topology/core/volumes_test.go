@@ -14,7 +14,7 @@ import (
 // room sets what is left of the data volumes of instances.
 func (w *world) room(available uint64, ordinals ...int) *world {
 	for _, n := range ordinals {
-		w.i(n).Report.Volumes = []protocol.Volume{{Name: protocol.VolumeData, SizeBytes: 1 << 30, AvailableBytes: available}}
+		w.i(n).Report.Volumes = []protocol.Volume{{Name: protocol.VolumeData, SizeBytes: 1 << 30, AvailableBytes: available, Full: available == 0}}
 	}
 	return w
 }
@@ -24,8 +24,8 @@ func TestAPrimaryOnAFullVolumeIsReplacedByAReplicaWithRoom(t *testing.T) {
 	d := Decide(w.Snapshot)
 	does(t, d)
 	says(t, d, "Degraded: the primary c1-1 cannot write: its data volume is full")
-	says(t, d, "VolumeFull: the primary c1-1 cannot write: its data volume is full")
-	if c := condition(d, api.ConditionReady); c.Reason != api.ReasonVolumeFull || d.Recheck != api.PrimaryLeaseTTL {
+	says(t, d, "VolumeNotWritable: the primary c1-1 cannot write: its data volume is full")
+	if c := condition(d, api.ConditionReady); c.Reason != api.ReasonVolumeNotWritable || d.Recheck != api.PrimaryLeaseTTL {
 		t.Errorf("reason %s, recheck %s", c.Reason, d.Recheck)
 	}
 
@@ -59,7 +59,7 @@ func TestAPrimaryOnAFullVolumeIsKeptWhereNobodyHasRoom(t *testing.T) {
 	w.Cluster.Status.PrimaryFailingSince = new(metav1.NewMicroTime(now.Add(-time.Hour)))
 	d := Decide(w.Snapshot)
 	does(t, d)
-	says(t, d, "its data volume is full, and no replica could do better")
+	says(t, d, "its data volume is full, and nobody can take over")
 	w.Cluster.Status.TargetPrimary = "c1-2"
 	says(t, Decide(w.Snapshot), "SwitchoverRefused: c1-2 cannot become the primary: its data volume is full")
 }
@@ -91,5 +91,50 @@ func TestAReplicaOnAFullVolumeIsNoCandidateAndIsTold(t *testing.T) {
 	says(t, d, "c1-2 holds transactions that c1-3 does not")
 	if slices.ContainsFunc(d.Status.LastElection.Candidates, func(c api.Candidate) bool { return c.Instance == "c1-2" && c.Eligible }) {
 		t.Error("c1-2 is eligible")
+	}
+}
+
+// It still serves reads: to end it for a failover that cannot be would leave nothing, again and again.
+func TestAPrimaryOnAFullVolumeIsKeptWhereNobodyWouldTakeOver(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		world func() *world
+		says  string
+	}{
+		{"the brake holds", func() *world { return sound().braked(10*time.Minute, 0).remember(time.Minute, 3) }, "a failover is held back until"},
+		{"a witness is missing", func() *world { return sound().acknowledged(1, api.DurabilityRequired).silence(3) }, "an acknowledged commit may exist only on"},
+		{"a replica that is full holds more than one that is not", func() *world {
+			return sound().held(1, "1:1-105", "").held(2, "1:1-105", "1:90-105").room(0, 2)
+		}, "nobody can take over: "},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := tc.world().room(0, 1)
+			w.Cluster.Status.PrimaryFailingSince = new(metav1.NewMicroTime(now.Add(-time.Hour)))
+			d := Decide(w.Snapshot)
+			if slices.Contains(actions(d), "delete Pod c1-1") || d.Rule != "the primary has no room to write" {
+				t.Errorf("%s: %q", d.Rule, actions(d))
+			}
+			says(t, d, tc.says)
+		})
+	}
+}
+
+func TestASwitchoverThatAFullVolumeKeepsFromEndingBecomesAFailover(t *testing.T) {
+	w := moving().room(0, 1)
+	w.Cluster.Status.PrimaryTransition.StartedAt = metav1.NewMicroTime(now.Add(-api.PrimaryLeaseTTL))
+	w.Cluster.Status.PrimaryFailingSince = new(metav1.NewMicroTime(now.Add(-time.Minute)))
+	d := Decide(w.Snapshot)
+	does(t, d, "delete Pod c1-1")
+	says(t, d, "its data volume is full, so that it cannot hand over")
+}
+
+func TestALossMayBeAcceptedForAPrimaryThatCannotWrite(t *testing.T) {
+	w := sound().room(0, 1, 2, 3)
+	w.Cluster.Status.PrimaryFailingSince = new(metav1.NewMicroTime(now.Add(-time.Hour)))
+	w.Cluster.Annotations = map[string]string{api.AnnotationAcceptLoss: "c1-2="}
+	d := Decide(w.Snapshot)
+	does(t, d, "delete Pod c1-1")
+	if d.Rule != "a loss was accepted" {
+		t.Errorf("rule %s", d.Rule)
 	}
 }

@@ -30,7 +30,8 @@ const (
 	retryBroken   = 30 * time.Second
 	routesLag     = 3 * time.Second
 	hangBound     = 10 * time.Second
-	handoverFor   = 5 * time.Second
+	handoffBound  = 5 * time.Second
+	stepDownBound = 60 * time.Second
 	maxSteps      = 32
 )
 
@@ -66,10 +67,10 @@ type manager struct {
 
 	closing  closing
 	stopping bool
-	// held tells that the server is kept stopped. silentAt and steppedAt are from when on it has answered nothing, and
-	// has given everything back for a fence but itself; negative while that is not so.
-	held                bool
-	silentAt, steppedAt time.Duration
+	// held tells that the server is kept stopped. From silentAt on it has answered nothing, from unclosedAt on it has not
+	// become read-only for a fence, and from steppedAt on only itself has still to go for one; negative while not so.
+	held                            bool
+	silentAt, unclosedAt, steppedAt time.Duration
 
 	stepDownDue bool
 
@@ -90,7 +91,7 @@ type moment struct {
 // boot begins a new life of the manager.
 func (m *manager) boot() {
 	p, w := m.p, m.w
-	*m = manager{w: w, n: m.n, p: p, stale: m.stale, backoff: 250 * time.Millisecond, silentAt: -1, steppedAt: -1}
+	*m = manager{w: w, n: m.n, p: p, stale: m.stale, backoff: 250 * time.Millisecond, silentAt: -1, unclosedAt: -1, steppedAt: -1}
 	p.start()
 	m.keeper = keeper{m: m, state: lease.New(api.LeaseHolder(m.me(), m.w.inst[m.n].uid), w.rules.Times)}
 	w.after(p, w.between(time.Millisecond, 50*time.Millisecond), m.list)
@@ -193,9 +194,13 @@ func (m *manager) moment(facts *protocol.MySQL) moment {
 		f.RetryDue = now >= m.retryAt
 	}
 	f.ServerHeld, f.ServerStarting = m.held, s.p.alive && !s.ready
-	f.ServerHangs = lasts(&m.silentAt, s.p.alive && s.ready && facts == nil, now) >= hangBound
-	stepped := mo.intent.Fenced && mo.intent.CurrentPrimary == m.me() && facts != nil && facts.SuperReadOnly && !f.Lease.Mine
-	f.HandoverOverdue = lasts(&m.steppedAt, stepped, now) >= handoverFor
+	bound := stepDownBound
+	if s.full {
+		bound = hangBound
+	}
+	f.ServerStuck = lasts(&m.silentAt, s.p.alive && s.ready && facts == nil, now) >= hangBound ||
+		lasts(&m.unclosedAt, role.Unclosed(f, mo.intent), now) >= bound
+	f.HandoverOverdue = lasts(&m.steppedAt, role.HandingOver(f, mo.intent), now) >= handoffBound
 	if mo.intent.CurrentPrimary == m.me() {
 		m.wasOne, m.primaryAt = true, now
 	}

@@ -26,7 +26,7 @@ type outline struct {
 // What a report says of a volume. It is never changed.
 var (
 	roomy = []protocol.Volume{{Name: protocol.VolumeData, SizeBytes: 1 << 30, AvailableBytes: 1 << 29}}
-	full  = []protocol.Volume{{Name: protocol.VolumeData, SizeBytes: 1 << 30}}
+	full  = []protocol.Volume{{Name: protocol.VolumeData, SizeBytes: 1 << 30, Full: true}}
 )
 
 // report is the present report. The server's facts are of this moment if it answers.

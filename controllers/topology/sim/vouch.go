@@ -56,7 +56,7 @@ func (k *keeper) answer(q lease.Question) lease.Answer {
 	v := lease.View{}
 	if c := k.m.cluster; c != nil {
 		s := &c.c.Status
-		v = lease.View{Known: true, Generation: s.CurrentPrimaryGeneration, Primary: s.CurrentPrimary, Instances: s.InstanceNames}
+		v = lease.View{Known: true, Generation: s.CurrentPrimaryGeneration, Primary: s.CurrentPrimary, Instances: s.InstanceNames, Fenced: s.FencedInstances}
 		if t := s.PrimaryTransition; t != nil {
 			v.Target, v.TargetGeneration = t.To, t.Generation
 		}
