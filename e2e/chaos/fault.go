@@ -64,8 +64,9 @@ func (s *scene) make(f plan.Fault) fault {
 		return &killOperator{e: s.r.e, nodes: s.allNodes, seed: f.Seed}
 	case plan.HangOperator:
 		return hangOperator{lab, s.allNodes}
+	default:
+		return s.ask(f.Kind, name)
 	}
-	return s.ask(f.Kind, name)
 }
 
 // ask is what a person asks for.
@@ -77,8 +78,9 @@ func (s *scene) ask(kind plan.Kind, instance string) fault {
 		return switchover{r: s.r, to: instance, back: s.instance(plan.Primary)}
 	case plan.FenceInstance:
 		return fenceInstance{s.r, instance}
+	default:
+		return unknown{kind}
 	}
-	return unknown{kind}
 }
 
 // unknown is a kind that the plan knows and this program does not.
