@@ -100,10 +100,10 @@ func primary(c *api.Cluster) Primary {
 	case p.Instance == "":
 	case p.Generation <= 1:
 		p.Why = "the first primary"
-	case byFence(st):
-		p.Why = "promoted because " + st.PrimaryTransition.From + " was fenced" + verdict(st)
 	case byFailover(st):
 		p.Why = "promoted by a failover" + verdict(st)
+	case byFence(st):
+		p.Why = "promoted because the primary before was fenced" + verdict(st)
 	default:
 		p.Why = "moved here by a switchover"
 	}
@@ -127,10 +127,12 @@ func byFailover(st *api.ClusterStatus) bool {
 	return st.CurrentPrimaryTimestamp == nil || st.LastFailoverTimestamp.Sub(st.CurrentPrimaryTimestamp.Time).Abs() < 5*time.Minute
 }
 
-// byFence tells whether the last promotion followed a person's fence of the primary before.
+// byFence tells whether the last promotion followed a person's fence of the primary before: it was elected, and that is not
+// recorded as a failover, which the operator's own is.
 func byFence(st *api.ClusterStatus) bool {
-	t := st.PrimaryTransition
-	return t != nil && t.Generation == st.CurrentPrimaryGeneration && t.To == st.CurrentPrimary && t.Cause == api.CauseFenced
+	e := st.LastElection
+	return e != nil && e.Winner == st.CurrentPrimary && st.CurrentPrimaryTimestamp != nil &&
+		e.At.Sub(st.CurrentPrimaryTimestamp.Time).Abs() < 5*time.Minute && st.LastFailoverGeneration != st.CurrentPrimaryGeneration
 }
 
 func transition(c *api.Cluster) *Transition {

@@ -122,7 +122,7 @@ func afterFence() Input {
 	st := &in.Cluster.Status
 	st.Phase, st.PhaseReason = api.PhaseDegraded, "c1-1 is fenced"
 	st.LastFailoverTimestamp, st.LastFailoverTarget = nil, ""
-	st.PrimaryTransition = &api.PrimaryTransition{Kind: api.TransitionFailover, Cause: api.CauseFenced, From: "c1-1", To: "c1-2", Generation: 2}
+	st.LastElection.At = ago(91 * time.Second)
 	st.FencedInstances = []string{"c1-1"}
 	in.Pods[0].Status.Phase = corev1.PodRunning
 	in.Pods[0].Status.ContainerStatuses = nil
