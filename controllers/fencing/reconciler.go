@@ -3,8 +3,10 @@ package fencing
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -15,6 +17,9 @@ import (
 	api "cnmsql.co/operator/api/v1alpha1"
 	"cnmsql.co/operator/controllers/internal/scope"
 )
+
+// staleAgain is when to look again at a Cluster that had changed since it was read.
+const staleAgain = 200 * time.Millisecond
 
 // Manager is the field manager of everything that this package writes.
 const Manager = "cnmsql-fencing"
@@ -66,5 +71,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{}, r.act(ctx, c, pods, decide(c, names(pods)))
+	err = r.act(ctx, c, pods, decide(c, names(pods)))
+	if apierrors.IsConflict(err) {
+		// Somebody else wrote to the Cluster since it was read, and the cache will show it.
+		return ctrl.Result{RequeueAfter: staleAgain}, nil
+	}
+	return ctrl.Result{}, err
 }

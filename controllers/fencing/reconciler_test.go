@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -180,6 +181,17 @@ func TestARequestOnAPodIsKeptUntilTheClusterHasIt(t *testing.T) {
 	pod := &corev1.Pod{}
 	if err := b.Live.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "c1-2"}, pod); err != nil || pod.Annotations[api.AnnotationFencing] == "" {
 		t.Errorf("annotations of the Pod %v, %v", pod.Annotations, err)
+	}
+}
+
+// Others write to the Cluster all the time: that is no error, and nothing is told that was not stored.
+func TestAClusterThatHasChangedMeanwhileIsLookedAtAgain(t *testing.T) {
+	c := aCluster("")
+	b := newBench(t, c, aPod("c1-2", "true", c))
+	b.Fail("c1", apierrors.NewConflict(schema.GroupResource{Resource: "clusters"}, "c1", nil))
+	result, err := b.r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key})
+	if err != nil || result.RequeueAfter <= 0 || len(b.told()) > 0 {
+		t.Errorf("%+v, %v", result, err)
 	}
 }
 

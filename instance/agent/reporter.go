@@ -91,7 +91,8 @@ func (r *Reporter) take(m *protocol.MySQL, readAt time.Duration) {
 func (r *Reporter) Run(ctx context.Context) error {
 	var group sync.WaitGroup
 	group.Go(func() { r.watchServer(ctx) })
-	group.Go(func() { r.measure(ctx) })
+	// Not waited for at the end: a file system that does not answer would keep the manager from ending.
+	go r.measure(ctx)
 	for ctx.Err() == nil {
 		r.refresh(ctx)
 		wait := r.tell()

@@ -195,3 +195,30 @@ func TestASlowReaderMissesLinesButNotTheLast(t *testing.T) {
 		t.Errorf("line %d", got[0])
 	}
 }
+
+// The manager must end although its volume does not answer.
+func TestAFileSystemThatDoesNotAnswerHoldsNothingUp(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		answer := make(chan struct{})
+		w.reporter.o.Volumes = func() []protocol.Volume {
+			<-answer
+			return nil
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- w.reporter.Run(ctx) }()
+		time.Sleep(time.Minute)
+		if r := w.reporter.Report(); r.Volumes != nil || w.reporter.NoRoom() {
+			t.Errorf("volumes %+v", r.Volumes)
+		}
+		cancel()
+		synctest.Wait()
+		select {
+		case <-ended:
+		default:
+			t.Error("the reporter waits for the file system")
+		}
+		close(answer)
+	})
+}

@@ -150,8 +150,8 @@ func (p *Process) Signal(sig syscall.Signal) error { return p.reaper.signal(p, s
 // Kill ends the process and what it started, at once. It is no error when it has ended.
 func (p *Process) Kill() error { return p.reaper.signal(p, syscall.SIGKILL, true) }
 
-// Stop asks the process to end, waits for it until ctx ends, and then kills it: at once when ctx has ended already. It returns when the
-// process is gone, with an error only when it could not be brought to an end.
+// Stop asks the process to end, waits for it until ctx ends, and then kills it: at once when ctx has ended already. It
+// returns when the process is gone, with an error only when it could not be brought to an end.
 func (p *Process) Stop(ctx context.Context) (Exit, error) {
 	if ctx.Err() == nil {
 		if err := p.Signal(syscall.SIGTERM); err != nil {

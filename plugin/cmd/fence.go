@@ -41,15 +41,11 @@ func fenceVerb(o Options, on bool, use, short, long string) *cobra.Command {
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: complete(o),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name := ""
-			if len(args) == 2 {
-				name = args[0]
-			}
-			c, namespace, err := o.Connect()
+			c, cluster, instance, err := instanceOf(o, args)
 			if err != nil {
 				return err
 			}
-			f := fence{o: o, c: c, cluster: client.ObjectKey{Namespace: namespace, Name: name}, asked: args[len(args)-1], on: on}
+			f := fence{o: o, c: c, cluster: cluster, asked: instance, on: on}
 			if err := f.ask(cmd.Context()); err != nil || !waits {
 				return err
 			}

@@ -28,15 +28,11 @@ func promoteCommand(o Options) *cobra.Command {
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: complete(o),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name := ""
-			if len(args) == 2 {
-				name = args[0]
-			}
-			c, namespace, err := o.Connect()
+			c, cluster, instance, err := instanceOf(o, args)
 			if err != nil {
 				return err
 			}
-			p := promotion{o: o, c: c, cluster: client.ObjectKey{Namespace: namespace, Name: name}, asked: args[len(args)-1]}
+			p := promotion{o: o, c: c, cluster: cluster, asked: instance}
 			done, err := p.ask(cmd.Context())
 			if err != nil || done || !wait {
 				return err

@@ -94,6 +94,15 @@ func forward(flags *genericclioptions.ConfigFlags) (control.Dialer, error) {
 	return control.Forward(config)
 }
 
+// instanceOf connects, and takes [CLUSTER] INSTANCE apart; the Cluster's name is empty when it is left out.
+func instanceOf(o Options, args []string) (c client.WithWatch, cluster client.ObjectKey, instance string, err error) {
+	if len(args) == 2 {
+		cluster.Name = args[0]
+	}
+	c, cluster.Namespace, err = o.Connect()
+	return c, cluster, args[len(args)-1], err
+}
+
 // find reads the named Cluster, or the only one of the namespace when the name is empty.
 func find(ctx context.Context, c client.Client, namespace, name string) (*api.Cluster, error) {
 	if name != "" {
