@@ -62,9 +62,9 @@ lint: drift ## Check formatting, generated files, and the code's rules
 	@cd e2e && go tool -modfile=../go.tools.mod golangci-lint run
 
 ##@ Test it
-.PHONY: test test-unit sim test-mysql test-demo e2e chaos bench bench-failover
+.PHONY: test test-unit sim test-mysql test-lab test-demo e2e chaos bench bench-failover
 test: ## Every layer, with the seconds of each (what .ci/run calls)
-	@.ci/layers lint test-unit test-mysql test-demo e2e
+	@.ci/layers lint test-unit test-mysql test-lab
 
 test-unit: ## Tests that need no set-up (go test ./...)
 	@for m in $(MODULES); do (cd $$m && go test -short ./...); done
@@ -76,11 +76,16 @@ sim: ## Random schedules of faults against the rules, in a modelled world (SEED=
 test-mysql: ## Tests against a real mysqld
 	@root=$$($(LAB) mysql-root); CNMSQL_MYSQL_ROOT=$$root go test -count=1 -p 2 -timeout 15m ./instance/...
 
-test-demo: ## The demonstration on the lab, as a test: no acknowledged write may be missing
-	@$(LAB) status >/dev/null 2>&1 || trap '$(LAB) down' EXIT; $(MAKE) demo
+test-lab: bin/kubectl ## The layers that need the lab: one that is up is used and left, else one of three nodes is made and ended
+	@.ci/with-lab .ci/layers test-demo e2e
 
-e2e: build image bin/kubectl ## Tests against the lab; one that is up is used and left, else one is made and ended
-	@.ci/e2e $(IMG) bin/operator.tar
+test-demo: bin/kubectl ## The demonstration on the lab, as a test: no acknowledged write may be missing
+	@.ci/with-lab $(MAKE) demo
+
+# Most of what the tests on Clusters of their own do is wait.
+e2e: build image bin/kubectl ## The end-to-end suite on the lab (E2E="-run TestSwitchover" for some of it)
+	@cd e2e && CNMSQL_LAB=$(CURDIR)/$(LAB) CNMSQL_OPERATOR_ARCHIVE=$(CURDIR)/bin/operator.tar CNMSQL_BIN=$(CURDIR)/bin \
+	  ../.ci/with-lab go test -count=1 -parallel 4 -timeout 40m -v ./suite $(E2E)
 
 chaos: build image bin/kubectl ## Random faults on the lab while clients write, in rounds; nothing may be lost (SEED= DURATION= CHAOS="-kinds ...")
 	@cd e2e && go build -buildvcs=false -o ../bin/chaos ./chaos

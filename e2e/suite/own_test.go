@@ -1,0 +1,22 @@
+package suite
+
+import "testing"
+
+// Tests that make a Cluster of their own do not disturb one another, and most of what they do is wait: they wait
+// together.
+func TestOnClustersOfTheirOwn(t *testing.T) {
+	environment(t)
+	aside := func(name string, test func(*testing.T)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
+		})
+	}
+	// The longest first.
+	aside("scaling up, down and up again", scalingUpDownAndUpAgain)
+	for _, w := range wrongInputs() {
+		aside("wrong "+w.name+" is named and corrected", w.isNamedAndCorrected)
+	}
+	aside("a storage class that nobody serves is named", storageClassThatNobodyServesIsNamed)
+	aside("a deleted Cluster leaves nothing", deletedClusterLeavesNothing)
+}
