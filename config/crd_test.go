@@ -186,6 +186,39 @@ func TestTheCRDTakesChangesThatAreGood(t *testing.T) {
 	}
 }
 
+// What a specification must fulfil by itself, and the field or the words by which an API server refuses it; empty for one
+// that is good.
+func TestTheCRDRefusesWhatCannotBeCarriedOut(t *testing.T) {
+	c := loadCRD(t)
+	for manifested, want := range map[string]string{
+		`{replication: {maxReadyLag: 2s}}`:                                     "three intervals",
+		`{replication: {maxReadyLag: 3s}}`:                                     "",
+		`{replication: {maxReadyLag: 0s}}`:                                     "three intervals",
+		`{replication: {maxReadyLag: -1s}}`:                                    "spec.replication.maxReadyLag",
+		`{replication: {maxReadyLag: 5s, heartbeat: {interval: 2s}}}`:          "three intervals",
+		`{replication: {maxReadyLag: 6s, heartbeat: {interval: 2s}}}`:          "",
+		`{replication: {maxReadyLag: 30s, heartbeat: {enabled: false}}}`:       "needs the heartbeat",
+		`{replication: {heartbeat: {enabled: false}}}`:                         "",
+		`{replication: {heartbeat: {interval: 100ms}}}`:                        "from 500ms to 1m",
+		`{managed: {services: {disabledDefaultServices: [ro, r]}}}`:            "",
+		`{managed: {services: {disabledDefaultServices: [rw]}}}`:               "disabledDefaultServices[0]",
+		`{managed: {services: {additional: [{name: a, selectorType: rw}]}}}`:   "",
+		`{managed: {services: {additional: [{name: ro, selectorType: rw}]}}}`:  "choose another name",
+		`{managed: {services: {additional: [{name: "2", selectorType: rw}]}}}`: "additional[0].name",
+		`{managed: {services: {additional: [{name: a, selectorType: all}]}}}`:  "additional[0].selectorType",
+		`{managed: {services: {template: {spec: {type: ExternalName}}}}}`:      "use ExternalName for an additional Service",
+		`{managed: {services: {template: {spec: {type: LoadBalancer}}}}}`:      "",
+	} {
+		errs := c.update(t, nil, manifest(t, `{spec: `+manifested+`}`))
+		switch {
+		case want == "" && len(errs) > 0:
+			t.Errorf("%s: %v", manifested, errs.ToAggregate())
+		case want != "" && (len(errs) == 0 || !strings.Contains(errs.ToAggregate().Error(), want)):
+			t.Errorf("%s: %v, want %q", manifested, errs.ToAggregate(), want)
+		}
+	}
+}
+
 // A writer leaves zeros out; kubectl get has to show them all the same.
 func TestNoInstancesAndNoneReadyAreShownAsZero(t *testing.T) {
 	c := loadCRD(t)

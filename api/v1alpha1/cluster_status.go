@@ -147,6 +147,13 @@ type ClusterStatus struct {
 	// +optional
 	GTIDExecutedUpdatedAt *metav1.Time `json:"gtidExecutedUpdatedAt,omitempty"`
 
+	// ReplicationLagByInstance is how many milliseconds each replica was last seen to be behind the primary, by the
+	// heartbeat, refreshed now and then; 0 for less than can be measured. Instances of which it is not known are absent.
+	// +optional
+	ReplicationLagByInstance map[string]int64 `json:"replicationLagByInstance,omitempty"`
+	// +optional
+	ReplicationLagUpdatedAt *metav1.Time `json:"replicationLagUpdatedAt,omitempty"`
+
 	// Certificates is what cert-manager issued for this Cluster.
 	// +optional
 	Certificates *CertificatesStatus `json:"certificates,omitempty"`

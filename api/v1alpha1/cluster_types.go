@@ -225,6 +225,10 @@ type ClusterSpec struct {
 	// +optional
 	EnableSwitchoverOnDrain *bool `json:"enableSwitchoverOnDrain,omitempty"`
 
+	// Managed is what the operator keeps besides the instances.
+	// +optional
+	Managed *ManagedConfiguration `json:"managed,omitempty"`
+
 	// FailoverPolicy limits what an automatic change of primary may do. Default: no limits.
 	// +optional
 	FailoverPolicy *FailoverPolicy `json:"failoverPolicy,omitempty"`
@@ -243,6 +247,15 @@ type FailoverPolicy struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MaxTransactionsBehind *int64 `json:"maxTransactionsBehind,omitempty"`
+
+	// MaxReplicationLag is how far behind the failed primary an instance that misses transactions may have been, by the
+	// heartbeat, and still be promoted; one that misses nothing may be. When all were further behind, or of none it is
+	// known, nobody is promoted. Needs the heartbeat. For example 30s. Default: unset, no limit.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,6}(\.[0-9]{1,9})?(ms|s|m|h))+$`
+	// +kubebuilder:validation:MaxLength=16
+	// +optional
+	MaxReplicationLag *metav1.Duration `json:"maxReplicationLag,omitempty"`
 
 	// PreferredPrimary names the instances that should have the role, the most preferred first. Among candidates
 	// that hold the same an election chooses by it. When a more preferred instance than the primary is fit, the
@@ -341,9 +354,10 @@ type SemiSyncConfiguration struct {
 	// +optional
 	TimeoutMillis int64 `json:"timeoutMillis,omitempty"`
 
-	// DataDurability decides about a failover while so many replicas do not answer that an acknowledged commit
-	// may exist on those alone (as many as acknowledge one commit). "preferred", the default, goes on and says so;
-	// "required" promotes nobody until enough of them answer. It has no effect while the primary serves.
+	// DataDurability decides what goes first when replicas are missing. With "preferred", the default, commits wait for
+	// as many of minSyncReplicas as can acknowledge, at least for one; and a failover goes on, and says so, while so
+	// many replicas do not answer that an acknowledged commit may exist on those alone. With "required" commits wait for
+	// all of minSyncReplicas, up to timeoutMillis; and nobody is promoted until enough of them answer.
 	// +kubebuilder:validation:Enum=preferred;required
 	// +optional
 	DataDurability DataDurability `json:"dataDurability,omitempty"`
@@ -361,11 +375,47 @@ const (
 )
 
 // ReplicationConfiguration is how instances follow the primary.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.maxReadyLag) || !has(self.heartbeat) || !has(self.heartbeat.enabled) || self.heartbeat.enabled",message="maxReadyLag needs the heartbeat, by which the lag is measured: enable it, or leave maxReadyLag out"
+// +kubebuilder:validation:XValidation:rule="!has(self.maxReadyLag) || duration(self.maxReadyLag) >= (has(self.heartbeat) && has(self.heartbeat.interval) ? duration(self.heartbeat.interval) + duration(self.heartbeat.interval) + duration(self.heartbeat.interval) : duration('3s'))",message="maxReadyLag must be at least three intervals of the heartbeat (3s by default): a replica that is not behind is measured to be up to one interval behind"
 type ReplicationConfiguration struct {
 	// Mode is the kind of replication. Immutable. Default: async (also the mode for semi-synchronous replication).
 	// +kubebuilder:validation:Enum=async
 	// +optional
 	Mode ReplicationMode `json:"mode,omitempty"`
+
+	// Heartbeat is how it is known how far behind a replica is.
+	// +optional
+	Heartbeat *HeartbeatConfiguration `json:"heartbeat,omitempty"`
+
+	// MaxReadyLag is how far behind a replica may be and still be read from: one that is further behind, or of which it
+	// is not known, is not Ready. It goes on replicating and acknowledging, and its lag bounds no failover. The Services
+	// -ro and -r then lead to Ready instances only. While no primary stamps the heartbeat every replica falls behind:
+	// choose a bound longer than a failover takes, and than clocks of nodes differ. Needs the heartbeat, and at least
+	// three of its intervals. For example 30s. Default: unset, replicas are Ready however far behind.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,6}(\.[0-9]{1,9})?(ms|s|m|h))+$`
+	// +kubebuilder:validation:MaxLength=16
+	// +optional
+	MaxReadyLag *metav1.Duration `json:"maxReadyLag,omitempty"`
+}
+
+// HeartbeatConfiguration is the stamps that the primary writes and that replicas are measured by. They are in the table
+// heartbeat.heartbeat, which has the columns that pt-heartbeat gives it, with times in UTC. They count as transactions in
+// no comparison of instances.
+type HeartbeatConfiguration struct {
+	// Enabled makes the primary stamp. Default: true.
+	// +optional
+	Enabled *bool `json:"enabled,omitempty"`
+
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('500ms') && duration(self) <= duration('1m')",message="interval must be from 500ms to 1m"
+	// Interval between two stamps, from 500ms to 1m. A replica that is not behind is measured to be up to one interval
+	// behind. Default: 1s.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,6}(\.[0-9]{1,9})?(ms|s|m|h))+$`
+	// +kubebuilder:validation:MaxLength=16
+	// +optional
+	Interval *metav1.Duration `json:"interval,omitempty"`
 }
 
 // ReplicationMode is a kind of replication.

@@ -1,6 +1,11 @@
 package v1alpha1
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // Defaults of the specification.
 const (
@@ -13,6 +18,13 @@ const (
 	DefaultSmartShutdownTimeout = int32(30)
 	DefaultMaxSwitchoverDelay   = int32(3600)
 	DefaultTopologyKey          = "kubernetes.io/hostname"
+	DefaultHeartbeatInterval    = time.Second
+)
+
+// Bounds of the time between two stamps of the heartbeat.
+const (
+	MinHeartbeatInterval = 500 * time.Millisecond
+	MaxHeartbeatInterval = time.Minute
 )
 
 // AntiAffinityPreferred and AntiAffinityRequired are the kinds of anti-affinity.
@@ -37,6 +49,12 @@ func (c *Cluster) Default() {
 	orDefault(&s.MySQL.SemiSync.TimeoutMillis, DefaultSemiSyncTimeout)
 	orDefault(&s.MySQL.SemiSync.DataDurability, DurabilityPreferred)
 	orDefault(&s.Replication.Mode, ReplicationAsync)
+	c.defaultHeartbeat()
+	if m := s.Managed; m != nil && m.Services != nil {
+		for n := range m.Services.Additional {
+			orDefault(&m.Services.Additional[n].UpdateStrategy, ServicePatch)
+		}
+	}
 	c.defaultBootstrap()
 	if s.Affinity.EnablePodAntiAffinity == nil {
 		s.Affinity.EnablePodAntiAffinity = new(true)
@@ -61,6 +79,19 @@ func (c *Cluster) Default() {
 	orDefault(&s.LogLevel, LogLevelInfo)
 }
 
+func (c *Cluster) defaultHeartbeat() {
+	r := &c.Spec.Replication
+	if r.Heartbeat == nil {
+		r.Heartbeat = &HeartbeatConfiguration{}
+	}
+	if r.Heartbeat.Enabled == nil {
+		r.Heartbeat.Enabled = new(true)
+	}
+	if r.Heartbeat.Interval == nil {
+		r.Heartbeat.Interval = &metav1.Duration{Duration: DefaultHeartbeatInterval}
+	}
+}
+
 func (c *Cluster) defaultBootstrap() {
 	s := &c.Spec
 	if s.Bootstrap == nil {
@@ -82,6 +113,28 @@ func orDefault[T comparable](field *T, value T) {
 // SemiSyncEnabled tells whether commits wait for acknowledgements.
 func (c *Cluster) SemiSyncEnabled() bool {
 	return c.Spec.MySQL.SemiSync != nil && c.Spec.MySQL.SemiSync.Enabled && c.Spec.MinSyncReplicas > 0
+}
+
+// HeartbeatEnabled tells whether the primary stamps the heartbeat.
+func (c *Cluster) HeartbeatEnabled() bool {
+	h := c.Spec.Replication.Heartbeat
+	return h == nil || h.Enabled == nil || *h.Enabled
+}
+
+// HeartbeatInterval is the time between two stamps, within its bounds whatever the specification says.
+func (c *Cluster) HeartbeatInterval() time.Duration {
+	if h := c.Spec.Replication.Heartbeat; h != nil && h.Interval != nil {
+		return min(max(h.Interval.Duration, MinHeartbeatInterval), MaxHeartbeatInterval)
+	}
+	return DefaultHeartbeatInterval
+}
+
+// MaxReadyLag is how far behind a replica may be and be Ready; 0 for no bound, and where nothing measures it.
+func (c *Cluster) MaxReadyLag() time.Duration {
+	if d := c.Spec.Replication.MaxReadyLag; d != nil && c.HeartbeatEnabled() {
+		return d.Duration
+	}
+	return 0
 }
 
 // Established tells whether the Cluster ever had a primary. From then on no instance is initialised empty.

@@ -115,8 +115,8 @@ func InstanceServiceAccountName(instance string) string { return instance + "-in
 // ServerTLSSecretName is the Secret with an instance's server certificate.
 func ServerTLSSecretName(instance string) string { return instance + "-server-tls" }
 
-// ServiceName is the Service for a role: "rw", "ro" or "r".
-func (c *Cluster) ServiceName(role string) string { return c.Name + "-" + role }
+// ServiceName is the Service for a role, "rw", "ro" or "r", or the additional one of a name.
+func (c *Cluster) ServiceName(name string) string { return c.Name + "-" + name }
 
 // PDBName is the disruption budget of the instances.
 func (c *Cluster) PDBName() string { return c.Name }

@@ -77,7 +77,11 @@ func serverCertificate(c *api.Cluster, instance string) *cmv1.Certificate {
 // and the user's.
 func serverNames(c *api.Cluster, instance string) []string {
 	var names []string
-	for _, host := range []string{instance, c.ServiceName(ServiceRW), c.ServiceName(ServiceRO), c.ServiceName(ServiceR)} {
+	hosts := []string{instance, c.ServiceName("rw"), c.ServiceName("ro"), c.ServiceName("r")}
+	for _, more := range c.AdditionalServices() {
+		hosts = append(hosts, c.ServiceName(more.Name))
+	}
+	for _, host := range hosts {
 		names = append(names, host, host+"."+c.Namespace, host+"."+c.Namespace+".svc", host+"."+c.Namespace+".svc.cluster.local")
 	}
 	names = append(names, "localhost")

@@ -72,6 +72,23 @@ func full() *api.Cluster {
 	s.ServiceAccountTemplate = &api.ServiceAccountTemplate{Metadata: api.EmbeddedMetadata{
 		Annotations: map[string]string{"eks.amazonaws.com/role-arn": "arn:aws:iam::1:role/db"}, Labels: map[string]string{api.LabelCluster: "stolen"},
 	}}
+	s.Managed = &api.ManagedConfiguration{Services: &api.ManagedServices{
+		DisabledDefaultServices: []api.DefaultService{"r"},
+		Template: &api.ServiceTemplate{
+			Metadata: api.EmbeddedMetadata{Labels: map[string]string{"app.kubernetes.io/part-of": "my-app", api.LabelRole: "stolen"}},
+			Spec:     api.ServiceTemplateSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerSourceRanges: []string{"10.0.0.0/8"}},
+		},
+		Additional: []api.ManagedService{
+			{Name: "inside", SelectorType: api.ServiceRW, UpdateStrategy: api.ServicePatch, ServiceTemplate: api.ServiceTemplate{
+				Metadata: api.EmbeddedMetadata{Annotations: map[string]string{"example.com/internal": "true"}},
+				Spec:     api.ServiceTemplateSpec{LoadBalancerSourceRanges: []string{"192.168.0.0/16"}},
+			}},
+			{Name: "reporting", SelectorType: api.ServiceRO, UpdateStrategy: api.ServiceReplace, ServiceTemplate: api.ServiceTemplate{
+				Metadata: api.EmbeddedMetadata{Labels: map[string]string{"pool": "reporting"}},
+			}},
+		},
+	}}
+	s.Replication.MaxReadyLag = &metav1.Duration{Duration: 30 * time.Second}
 	s.MaxStartDelay, s.MaxStopDelay = 600, 120
 	s.LogLevel = api.LogLevelDebug
 	return c

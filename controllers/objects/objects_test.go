@@ -63,9 +63,10 @@ func TestTemplateHashFollowsWhatMatters(t *testing.T) {
 
 func TestInheritedMetadataNeitherReplacesOursNorEntersSelectors(t *testing.T) {
 	c := full()
-	plain := minimal()
-	for i, s := range objects.RoleServices(c) {
-		if want := objects.RoleServices(plain)[i].Spec.Selector; !maps.Equal(s.Spec.Selector, want) {
+	roles := map[string]string{"c1-rw": api.RolePrimary, "c1-ro": api.RoleReplica, "c1-inside": api.RolePrimary, "c1-reporting": api.RoleReplica}
+	for _, s := range objects.RoleServices(c) {
+		want := map[string]string{api.LabelCluster: "c1", api.LabelRoutable: "true", api.LabelRole: roles[s.Name]}
+		if !maps.Equal(s.Spec.Selector, want) {
 			t.Errorf("%s selects %v, not %v", s.Name, s.Spec.Selector, want)
 		}
 	}

@@ -25,9 +25,8 @@ func offCondition(primary *protocol.Report) metav1.Condition {
 }
 
 // condition compares what is configured with what the running servers say; the first difference speaks.
-func (f facts) condition(primary *protocol.Report, ackers []string) metav1.Condition {
+func (f facts) condition(primary *protocol.Report, ackers []string, want int) metav1.Condition {
 	c := f.cluster
-	want := int(c.Spec.MinSyncReplicas)
 	if c.Status.CurrentPrimary == "" {
 		return say(metav1.ConditionUnknown, api.ReasonNoPrimary, "there is no primary yet")
 	}
@@ -46,6 +45,9 @@ func (f facts) condition(primary *protocol.Report, ackers []string) metav1.Condi
 	case len(ackers) < want:
 		return say(metav1.ConditionFalse, api.ReasonSemiSyncStalled, "commits wait: %d replicas acknowledge (%s) and %d are needed",
 			len(ackers), strings.Join(ackers, ", "), want)
+	case want < int(c.Spec.MinSyncReplicas):
+		return say(metav1.ConditionFalse, api.ReasonSemiSyncLowered, "each commit waits for %d acknowledgements and not for %d, since only %s can give one; dataDurability is %s",
+			want, c.Spec.MinSyncReplicas, strings.Join(ackers, ", "), c.Spec.MySQL.SemiSync.DataDurability)
 	}
 	if deaf := f.deaf(); len(deaf) > 0 {
 		return say(metav1.ConditionFalse, api.ReasonConfigurationNotApplied, "the replica side is off on %s", strings.Join(deaf, ", "))

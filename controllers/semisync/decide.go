@@ -42,9 +42,9 @@ func decide(f facts) decision {
 		d.condition = offCondition(primary)
 		return d
 	}
-	want := c.Spec.MinSyncReplicas
 	ackers := f.ackers()
-	now := &api.SemiSyncStatus{Configured: want, Ackers: ackers}
+	want := f.wanted(primary, ackers)
+	now := &api.SemiSyncStatus{Configured: c.Spec.MinSyncReplicas, Ackers: ackers}
 	if before := c.Status.SemiSync; before != nil {
 		now.Effective, now.Active = min(before.Effective, want), before.Active
 	}
@@ -56,10 +56,25 @@ func decide(f facts) decision {
 		if s.SourceEnabled && s.WaitFor != int(want) {
 			d.settings = &protocol.SemiSyncSettings{WaitFor: int(want), Generation: c.Status.CurrentPrimaryGeneration}
 		}
-		d.raise(f, primary, ackers)
+		d.raise(f, primary, ackers, want)
 	}
-	d.condition = f.condition(primary, ackers)
+	d.condition = f.condition(primary, ackers, int(want))
 	return d
+}
+
+// wanted is how many acknowledgements each commit is to wait for: as many as are configured, or, where availability goes
+// first, as there are replicas to give them, and at least one. A primary that is not heard keeps the number it has.
+func (f facts) wanted(primary *protocol.Report, ackers []string) int32 {
+	configured := f.cluster.Spec.MinSyncReplicas
+	if primary == nil || f.cluster.Spec.MySQL.SemiSync.DataDurability == api.DurabilityRequired {
+		return configured
+	}
+	n := max(int32(len(ackers)), 1) // #nosec G115 -- at most 100
+	if before := f.cluster.Status.SemiSync; f.unasked && before != nil {
+		// An operator that has just started lowers nothing before it has asked everybody.
+		n = max(n, before.Effective)
+	}
+	return min(configured, n)
 }
 
 // published is the most that the status may show of a primary with these settings. A source side that is
@@ -76,8 +91,7 @@ const maxInstances = 100
 
 // raise shows the wanted number once that many replicas hold what the primary had executed when it was first
 // seen to wait for them.
-func (d *decision) raise(f facts, primary *protocol.Report, ackers []string) {
-	want := f.cluster.Spec.MinSyncReplicas
+func (d *decision) raise(f facts, primary *protocol.Report, ackers []string, want int32) {
 	s := primary.MySQL.SemiSync
 	if d.status.Effective >= want || !s.SourceEnabled || s.WaitFor != int(want) {
 		return

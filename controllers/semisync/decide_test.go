@@ -47,6 +47,12 @@ func healthy(t *testing.T) facts {
 	return facts{cluster: c, reports: map[string]*protocol.Report{"c1-1": primary, "c1-2": replica("c1-2"), "c1-3": replica("c1-3")}}
 }
 
+// two asks for two acknowledgements, of which so many are in effect and waited for.
+func two(f *facts, effective int32, waitFor int) {
+	f.cluster.Spec.MinSyncReplicas, f.cluster.Status.SemiSync.Effective = 2, effective
+	f.reports["c1-1"].MySQL.SemiSync.WaitFor = waitFor
+}
+
 func TestDecide(t *testing.T) {
 	type expect struct {
 		is        metav1.ConditionStatus
@@ -110,6 +116,45 @@ func TestDecide(t *testing.T) {
 			"a primary that waits for fewer than the status says lowers it",
 			func(f *facts) { f.cluster.Spec.MinSyncReplicas = 2; f.cluster.Status.SemiSync.Effective = 2 },
 			expect{metav1.ConditionFalse, api.ReasonConfigurationNotApplied, "waits for 1", 1, both, true, 2},
+		},
+		{
+			"two are wanted and one can: the status says one, then the primary is asked",
+			func(f *facts) { two(f, 2, 2); delete(f.reports, "c1-3") },
+			expect{metav1.ConditionFalse, api.ReasonConfigurationNotApplied, "waits for 2", 1, []string{"c1-2"}, true, 1},
+		},
+		{
+			"two are wanted, and one it is",
+			func(f *facts) { two(f, 1, 1); delete(f.reports, "c1-3") },
+			expect{metav1.ConditionFalse, api.ReasonSemiSyncLowered, "waits for 1 acknowledgements and not for 2, since only c1-2", 1, []string{"c1-2"}, true, 0},
+		},
+		{
+			"never below one",
+			func(f *facts) { two(f, 1, 1); delete(f.reports, "c1-2"); delete(f.reports, "c1-3") },
+			expect{metav1.ConditionFalse, api.ReasonSemiSyncStalled, "0 replicas", 1, nil, true, 0},
+		},
+		{
+			"one that is back raises it again: the primary is told, the status waits",
+			func(f *facts) { two(f, 1, 1) },
+			expect{metav1.ConditionFalse, api.ReasonConfigurationNotApplied, "waits for 1", 1, both, true, 2},
+		},
+		{
+			"one that lags far behind counts still",
+			func(f *facts) { two(f, 2, 2); f.reports["c1-3"].MySQL.Replication.SecondsBehind = new(int64(9999)) },
+			expect{metav1.ConditionTrue, api.ReasonHealthy, "2 ack", 2, both, true, 0},
+		},
+		{
+			"where durability goes first nothing is lowered",
+			func(f *facts) {
+				two(f, 2, 2)
+				f.cluster.Spec.MySQL.SemiSync.DataDurability = api.DurabilityRequired
+				delete(f.reports, "c1-3")
+			},
+			expect{metav1.ConditionFalse, api.ReasonSemiSyncStalled, "1 replicas acknowledge (c1-2) and 2 are needed", 2, []string{"c1-2"}, true, 0},
+		},
+		{
+			"of a silent primary nothing is lowered",
+			func(f *facts) { two(f, 2, 2); delete(f.reports, "c1-1"); delete(f.reports, "c1-3") },
+			expect{metav1.ConditionUnknown, api.ReasonPrimaryUnreachable, "c1-1", 2, []string{"c1-2"}, true, 0},
 		},
 		{
 			"a silent primary changes nothing", func(f *facts) { delete(f.reports, "c1-1") },

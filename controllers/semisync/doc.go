@@ -8,6 +8,10 @@
 //     had executed at that moment: everything acknowledged before is then on as many of them.
 //   - A server whose state is not known changes nothing in it.
 //
+// Where dataDurability is preferred, the primary waits for no more acknowledgements than there are replicas to give
+// them, and at least for one; where it is required, always for as many as are configured. Who can give them is who
+// receives from the primary with semi-sync in effect, Ready or not.
+//
 // The servers switch the sides of semi-sync on and off by themselves, with their role. This package only sets
 // the number. It owns status.semiSync and the condition SemiSyncReady.
 package semisync

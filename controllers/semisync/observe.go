@@ -18,6 +18,8 @@ type facts struct {
 	cluster *api.Cluster
 	// reports are those of instances that are heard and whose server answers.
 	reports map[string]*protocol.Report
+	// unasked tells that of some instance nobody knows yet whether it is heard.
+	unasked bool
 	// raising is what a raise under way waits for; nil when there is none.
 	raising *raise
 }
@@ -28,6 +30,8 @@ func (r *Reconciler) observe(c *api.Cluster) facts {
 	for _, instance := range c.Status.InstanceNames {
 		if report, ok := heard(r.Instances, key, instance); ok {
 			f.reports[instance] = report
+		} else if r.Instances.Unasked(key, instance) {
+			f.unasked = true
 		}
 	}
 	return f

@@ -24,6 +24,8 @@ const Manager = "cnmsql-semisync"
 type Instances interface {
 	// Report is the last one of an instance, with its age; false when there is none.
 	Report(cluster types.NamespacedName, instance string) (report protocol.Report, age time.Duration, ok bool)
+	// Unasked tells that nobody knows yet whether an instance answers.
+	Unasked(cluster types.NamespacedName, instance string) bool
 	// SetSemiSync asks an instance for a number of acknowledgements (PUT protocol.PathSemiSync).
 	SetSemiSync(ctx context.Context, cluster types.NamespacedName, instance string, s protocol.SemiSyncSettings) error
 }

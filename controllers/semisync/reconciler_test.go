@@ -26,6 +26,7 @@ type managers struct {
 	calls   []protocol.SemiSyncSettings
 	written []int
 	refuse  error
+	unasked string
 }
 
 func (m *managers) Report(_ types.NamespacedName, instance string) (protocol.Report, time.Duration, bool) {
@@ -34,6 +35,10 @@ func (m *managers) Report(_ types.NamespacedName, instance string) (protocol.Rep
 		return protocol.Report{}, 0, false
 	}
 	return *r, m.age, true
+}
+
+func (m *managers) Unasked(_ types.NamespacedName, instance string) bool {
+	return m.unasked == instance
 }
 
 func (m *managers) SetSemiSync(_ context.Context, _ types.NamespacedName, _ string, s protocol.SemiSyncSettings) error {
@@ -126,5 +131,31 @@ func TestMemoryOfADeletedClusterIsGivenUp(t *testing.T) {
 	r.remember(key, &raise{})
 	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil || r.recall(key) != nil {
 		t.Error("the raise of a Cluster that is gone is kept", err)
+	}
+}
+
+func TestNothingIsLoweredBeforeEverybodyWasAsked(t *testing.T) {
+	s, m, reconcile := newBench(t, func(f *facts) { two(f, 2, 2); delete(f.reports, "c1-3") })
+	m.unasked = "c1-3"
+	if _, err := reconcile(); err != nil {
+		t.Fatal(err)
+	}
+	c := &api.Cluster{}
+	get := func() int32 {
+		t.Helper()
+		if err := s.Live.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "c1"}, c); err != nil {
+			t.Fatal(err)
+		}
+		return c.Status.SemiSync.Effective
+	}
+	if n := get(); n != 2 || len(m.calls) > 0 {
+		t.Errorf("before: effective %d, asked for %v", n, m.calls)
+	}
+	m.unasked = ""
+	if _, err := reconcile(); err != nil {
+		t.Fatal(err)
+	}
+	if n := get(); n != 1 || len(m.calls) != 1 || m.calls[0].WaitFor != 1 {
+		t.Errorf("afterwards: effective %d, asked for %v", n, m.calls)
 	}
 }

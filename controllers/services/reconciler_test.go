@@ -3,6 +3,7 @@ package services_test
 import (
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -221,5 +222,86 @@ func TestServiceOfARemovedInstanceGoesOnceItsPodIsGone(t *testing.T) {
 	b.reconcile(t)
 	if writes := b.Taken(); len(writes) > 0 {
 		t.Errorf("writes in steady state: %v", writes)
+	}
+}
+
+// patch changes the Cluster as a user does.
+func (b *bench) patch(t *testing.T, change func(*api.Cluster)) {
+	t.Helper()
+	c := &api.Cluster{}
+	if err := b.Server.Live.Get(t.Context(), key, c); err != nil {
+		t.Fatal(err)
+	}
+	change(c)
+	if err := b.Update(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	b.Taken()
+}
+
+func TestServicesThatAreNotAskedForAnyMoreGoIfTheyAreOurs(t *testing.T) {
+	foreign := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "c1-old", Labels: map[string]string{api.LabelCluster: "c1"}}}
+	b := newBench(t, foreign)
+	b.patch(t, func(c *api.Cluster) {
+		c.Spec.Managed = &api.ManagedConfiguration{Services: &api.ManagedServices{Additional: []api.ManagedService{{Name: "lb", SelectorType: api.ServiceRO}}}}
+	})
+	b.reconcile(t)
+	if got := b.service(t, "c1-lb").Spec.Selector[api.LabelRole]; got != api.RoleReplica {
+		t.Errorf("it leads to the role %q", got)
+	}
+	b.patch(t, func(c *api.Cluster) { c.Spec.Managed.Services.Additional[0].SelectorType = api.ServiceRW })
+	b.reconcile(t)
+	if got := b.service(t, "c1-lb").Spec.Selector[api.LabelRole]; got != api.RolePrimary {
+		t.Errorf("it leads to the role %q", got)
+	}
+	b.patch(t, func(c *api.Cluster) {
+		c.Spec.Managed.Services = &api.ManagedServices{DisabledDefaultServices: []api.DefaultService{"ro"}}
+	})
+	b.reconcile(t)
+	got := b.Taken()
+	slices.Sort(got)
+	var deleted []string
+	for _, write := range got {
+		if strings.HasPrefix(write, "delete") {
+			deleted = append(deleted, write)
+		}
+	}
+	if want := []string{"delete *v1.Service c1-lb", "delete *v1.Service c1-ro"}; !slices.Equal(deleted, want) {
+		t.Errorf("deleted %v, want %v", deleted, want)
+	}
+	b.service(t, "c1-old")
+	for range 10 {
+		b.reconcile(t)
+	}
+	if writes := b.Taken(); len(writes) > 0 {
+		t.Errorf("writes in steady state: %v", writes)
+	}
+}
+
+func TestWhatAUserTakesBackOrChangesIsApplied(t *testing.T) {
+	b := newBench(t)
+	b.patch(t, func(c *api.Cluster) {
+		c.Spec.Managed = &api.ManagedConfiguration{Services: &api.ManagedServices{Template: &api.ServiceTemplate{
+			Metadata: api.EmbeddedMetadata{Labels: map[string]string{"team": "x"}},
+			Spec:     api.ServiceTemplateSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerSourceRanges: []string{"10.0.0.0/8"}},
+		}}}
+	})
+	b.reconcile(t)
+	s := b.service(t, "c1-rw")
+	if s.Labels["team"] != "x" || s.Spec.Selector["team"] != "" || s.Spec.Type != corev1.ServiceTypeLoadBalancer {
+		t.Errorf("labels %v, selector %v, type %s", s.Labels, s.Spec.Selector, s.Spec.Type)
+	}
+	b.patch(t, func(c *api.Cluster) {
+		c.Spec.Managed.Services.Template.Spec.LoadBalancerSourceRanges = []string{"10.1.0.0/16"}
+	})
+	b.reconcile(t)
+	if got := b.service(t, "c1-rw").Spec.LoadBalancerSourceRanges; !slices.Equal(got, []string{"10.1.0.0/16"}) {
+		t.Errorf("ranges %v", got)
+	}
+	b.patch(t, func(c *api.Cluster) { c.Spec.Managed = nil })
+	b.reconcile(t)
+	s = b.service(t, "c1-rw")
+	if s.Spec.Type != corev1.ServiceTypeClusterIP || len(s.Spec.LoadBalancerSourceRanges) > 0 || s.Labels["team"] != "" {
+		t.Errorf("taken back: type %s, ranges %v, labels %v", s.Spec.Type, s.Spec.LoadBalancerSourceRanges, s.Labels)
 	}
 }

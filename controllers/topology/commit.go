@@ -40,7 +40,7 @@ func (r *Reconciler) proveFresh(ctx context.Context, read *api.Cluster) error {
 }
 
 // log says what was decided, once per decision that changed or does something. The record of transaction
-// sets, which is kept anew now and then, is no decision.
+// sets and of lags, which is kept anew now and then, is no decision.
 func (r *Reconciler) log(ctx context.Context, read *api.Cluster, d core.Decision) {
 	level := 0
 	if len(d.First)+len(d.Actions) == 0 && onlyRecords(&read.Status, &d.Status) {
@@ -61,6 +61,7 @@ func onlyRecords(before, after *api.ClusterStatus) bool {
 	a, b := before.DeepCopy(), after.DeepCopy()
 	for _, s := range []*api.ClusterStatus{a, b} {
 		s.GTIDExecutedByInstance, s.GTIDExecutedUpdatedAt = nil, nil
+		s.ReplicationLagByInstance, s.ReplicationLagUpdatedAt = nil, nil
 	}
 	return equality.Semantic.DeepEqual(a, b)
 }

@@ -10,6 +10,7 @@ import (
 	api "cnmsql.co/operator/api/v1alpha1"
 	"cnmsql.co/operator/e2e/chaos/judge"
 	"cnmsql.co/operator/e2e/framework"
+	"cnmsql.co/operator/instance/flavor"
 	"cnmsql.co/operator/instance/gtid"
 )
 
@@ -153,7 +154,8 @@ func (r *runner) ask(ctx context.Context, instance string, primary bool) (gtid.S
 			return gtid.Set{}, fmt.Errorf("%d replicas are attached", ackers)
 		}
 	}
-	return gtid.Parse(executed)
+	all, err := gtid.Parse(executed)
+	return all.WithoutSource(flavor.HeartbeatSource), err
 }
 
 // labelled looks at the Pods: the primary alone has the label.

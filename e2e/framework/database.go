@@ -102,3 +102,19 @@ func (d *Database) Open(host string) (*sql.DB, error) {
 
 // Service opens the Service of a role: rw, ro or r.
 func (d *Database) Service(role string) (*sql.DB, error) { return d.Open(d.cluster.Name + "-" + role) }
+
+// SQL runs statements as root in an instance's Pod.
+func (e *Environment) SQL(ctx context.Context, pod client.ObjectKey, cluster, statements string) error {
+	account, err := e.secret(ctx, pod.Namespace, cluster+"-root")
+	if err != nil {
+		return err
+	}
+	_, err = e.Kubectl(ctx, "-n", pod.Namespace, "exec", pod.Name, "-c", "mysql", "--",
+		"env", "MYSQL_PWD="+string(account["password"]), "mysql", "--socket", "/run/cnmsql/mysql.sock", "-u", "root", "-e", statements)
+	return err
+}
+
+// Dial opens a connection to an address inside the lab.
+func (e *Environment) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return e.Lab.dial().DialContext(ctx, network, address)
+}

@@ -1,12 +1,17 @@
 package suite
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"time"
 
+	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "cnmsql.co/operator/api/v1alpha1"
+	"cnmsql.co/operator/e2e/framework"
 )
 
 // The first instance is initialised, each further one is cloned from the primary once all before are well.
@@ -62,4 +67,48 @@ func TestReplicasAreReadOnlyServersOfTheirOwn(t *testing.T) {
 		}
 		must(t, server.Close())
 	}
+}
+
+// An application that tries to write from the first moment on does not keep the replicas of a new Cluster from being made: a
+// commit that waited for one of them would.
+func earlyApplicationHoldsNothingUp(t *testing.T) {
+	e := environment(t)
+	key := create(t, e, newCluster("early", 2))
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			tryToWrite(ctx, e, key)
+			select {
+			case <-ctx.Done():
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}()
+	ready(t, e, key)
+	stop()
+	<-done
+	db, err := e.Database(t.Context(), key)
+	must(t, err)
+	rw, err := db.Service("rw")
+	must(t, err)
+	defer rw.Close()
+	NewWithT(t).Eventually(func() error {
+		_, err := rw.ExecContext(t.Context(), "CREATE TABLE IF NOT EXISTS early (id INT)")
+		return err
+	}, "20s", "200ms").Should(Succeed())
+}
+
+func tryToWrite(ctx context.Context, e *framework.Environment, key client.ObjectKey) {
+	db, err := e.Database(ctx, key)
+	if err != nil {
+		return
+	}
+	rw, err := db.Service("rw")
+	if err != nil {
+		return
+	}
+	defer rw.Close()
+	_, _ = rw.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS early (id INT)")
 }

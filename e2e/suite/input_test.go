@@ -204,6 +204,11 @@ func TestTheAPIServerRefusesWhatCannotWork(t *testing.T) {
 		"this name is the server's": func(c *api.Cluster) {
 			c.Spec.Bootstrap = &api.BootstrapConfiguration{InitDB: &api.InitDBConfiguration{Database: "mysql"}}
 		},
+		"three intervals of the heartbeat": func(c *api.Cluster) { c.Spec.Replication.MaxReadyLag = &metav1.Duration{Duration: time.Second} },
+		"Duplicate value": func(c *api.Cluster) {
+			twice := []api.ManagedService{{Name: "a", SelectorType: api.ServiceRW}, {Name: "a", SelectorType: api.ServiceRO}}
+			c.Spec.Managed = &api.ManagedConfiguration{Services: &api.ManagedServices{Additional: twice}}
+		},
 		"size must be above zero": func(c *api.Cluster) { c.Spec.Storage.Size.Set(0) },
 		"CNMSQL_ or MYSQL":        func(c *api.Cluster) { c.Spec.Env = []corev1.EnvVar{{Name: "CNMSQL_CLUSTER", Value: "x"}} },
 	} {

@@ -18,5 +18,6 @@ func TestOnClustersOfTheirOwn(t *testing.T) {
 		aside("wrong "+w.name+" is named and corrected", w.isNamedAndCorrected)
 	}
 	aside("a storage class that nobody serves is named", storageClassThatNobodyServesIsNamed)
+	aside("an application that writes from the first moment holds nothing up", earlyApplicationHoldsNothingUp)
 	aside("a deleted Cluster leaves nothing", deletedClusterLeavesNothing)
 }

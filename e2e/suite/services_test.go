@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -38,6 +39,29 @@ func TestServicesLeadToTheirRoles(t *testing.T) {
 	} {
 		NewWithT(t).Eventually(func() []string { return endpoints(t, e, named(key, service)) }, "10s", "100ms").Should(Equal(want), "Service %s", service)
 	}
+}
+
+func TestServicesAreAddedDisabledAndTakenBack(t *testing.T) {
+	e, key := shared(t)
+	g := NewWithT(t)
+	c := status(t, e, key)
+	patch := func(services string) {
+		_, err := e.Kubectl(t.Context(), "-n", key.Namespace, "patch", "mysql", key.Name, "--type=merge", "-p", `{"spec":{"managed":`+services+`}}`)
+		must(t, err)
+	}
+	exists := func(name string) func() bool {
+		return func() bool {
+			return e.Client.Get(t.Context(), named(key, c.ServiceName(name)), &corev1.Service{}) == nil
+		}
+	}
+	patch(`{"services":{"disabledDefaultServices":["r"],"additional":[{"name":"reporting","selectorType":"ro","serviceTemplate":{"spec":{"type":"NodePort"}}}]}}`)
+	defer patch("null")
+	ro := endpoints(t, e, named(key, c.ServiceName("ro")))
+	g.Eventually(func() []string { return endpoints(t, e, named(key, c.ServiceName("reporting"))) }, "20s", "200ms").Should(Equal(ro))
+	g.Eventually(exists("r"), "20s", "200ms").Should(BeFalse(), "the disabled Service")
+	patch("null")
+	g.Eventually(exists("reporting"), "20s", "200ms").Should(BeFalse(), "the Service that is not asked for any more")
+	g.Eventually(func() []string { return endpoints(t, e, named(key, c.ServiceName("r"))) }, "20s", "200ms").Should(HaveLen(3))
 }
 
 func TestAWriteThroughRWIsReadThroughRO(t *testing.T) {

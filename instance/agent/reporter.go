@@ -35,6 +35,8 @@ type ReporterOptions struct {
 	ConfigHashes func() (running, wanted, refused string)
 	// Volumes reads the file systems that the server writes to, once a second; nil for none.
 	Volumes func() []protocol.Volume
+	// Heartbeat is what is known by the heartbeat; nil for nothing.
+	Heartbeat func() *protocol.Heartbeat
 	// Reasserts is how often a server was opened that somebody else had made read-only; nil for never.
 	Reasserts func() int64
 	// Changed is called when the server's facts or its state have changed in more than its transactions.
@@ -236,6 +238,9 @@ func (r *Reporter) Report() protocol.Report {
 			Held: lease.Held, RenewedAgoMillis: lease.RenewedAgo.Milliseconds(), Fenced: lease.FencedFor >= 0,
 			Vouched: lease.Vouched, Peers: lease.Peers,
 		},
+	}
+	if r.o.Heartbeat != nil {
+		out.Heartbeat = r.o.Heartbeat()
 	}
 	if r.o.Reasserts != nil {
 		out.Role.Reasserts = r.o.Reasserts()

@@ -15,6 +15,7 @@ func shape(r protocol.Report) (material, content []byte) {
 	r.Role.IntentAgeMillis, r.Lease.RenewedAgoMillis = 0, 0
 	r.MySQL = steady(r.MySQL)
 	r.Volumes = protocol.CoarseVolumes(r.Volumes)
+	r.Heartbeat = r.Heartbeat.Coarse()
 	content = encode(r)
 	r.Role.Doing = ""
 	r.MySQL = bare(r.MySQL)
@@ -44,7 +45,7 @@ func bare(m *protocol.MySQL) *protocol.MySQL {
 	}
 	out := *steady(m)
 	out.Executed, out.Purged = gtid.Set{}, gtid.Set{}
-	out.SemiSync.Waiting = min(1, out.SemiSync.Waiting)
+	out.SemiSync.Waiting = 0
 	if out.Replication != nil {
 		replication := *out.Replication
 		replication.Received = gtid.Set{}

@@ -71,6 +71,57 @@ func (s Set) BySource(serverUUID string) Set {
 	return out
 }
 
+// WithoutSource returns the transactions that other servers than this one numbered. Text that is no uuid names no server,
+// so the set is returned as it is; so is a MariaDB position.
+func (s Set) WithoutSource(serverUUID string) Set {
+	source, err := parseUUID(serverUUID)
+	if err != nil || !slices.ContainsFunc(s.sequences, func(q sequence) bool { return q.source == source }) {
+		return s
+	}
+	out := Set{positions: s.positions}
+	for _, q := range s.sequences {
+		if q.source != source {
+			out.sequences = append(out.sequences, q)
+		}
+	}
+	return out
+}
+
+// Last returns the highest number that the MySQL server with this server_uuid gave without a tag; 0 when there is none.
+func (s Set) Last(serverUUID string) uint64 {
+	list := s.untagged(serverUUID)
+	if len(list) == 0 {
+		return 0
+	}
+	return list[len(list)-1].last
+}
+
+// FirstGap returns the lowest number below Last that the set lacks; 0 when it lacks none.
+func (s Set) FirstGap(serverUUID string) uint64 {
+	list := s.untagged(serverUUID)
+	switch {
+	case len(list) > 0 && list[0].first > 1:
+		return 1
+	case len(list) > 1:
+		return list[0].last + 1
+	}
+	return 0
+}
+
+// untagged are the intervals that a source numbered without a tag.
+func (s Set) untagged(serverUUID string) []interval {
+	source, err := parseUUID(serverUUID)
+	if err != nil {
+		return nil
+	}
+	for i := range s.sequences {
+		if q := &s.sequences[i]; q.source == source && q.tag == "" {
+			return q.intervals
+		}
+	}
+	return nil
+}
+
 // Count returns the number of transactions, at most math.MaxUint64. For MariaDB it is the sum of the domains' last
 // numbers, so a.Minus(b).Count() is an upper bound there and exact for MySQL.
 func (s Set) Count() uint64 {

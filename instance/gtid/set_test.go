@@ -184,6 +184,41 @@ func TestContainment(t *testing.T) {
 	}
 }
 
+func TestASourceIsTakenOut(t *testing.T) {
+	s := parse(t, "A:1-5:x:3,B:1-7")
+	want(t, "without A", s.WithoutSource(strings.ToUpper(a)), "B:1-7")
+	want(t, "without B", s.WithoutSource(b), "A:1-5:x:3")
+	want(t, "without a stranger", s.WithoutSource("00000000-0000-0000-0000-000000000000"), "A:1-5:x:3,B:1-7")
+	want(t, "without what is no uuid", s.WithoutSource(""), "A:1-5:x:3,B:1-7")
+	want(t, "of a MariaDB position", parseMariaDB(t, "0-1-5").WithoutSource(a), "0-1-5")
+	if only := parse(t, "B:1-7").WithoutSource(b); !only.IsEmpty() || !only.Equal(gtid.Set{}) {
+		t.Errorf("without its only source: %s", only)
+	}
+}
+
+func TestTheNumbersOfASourceEndAndHaveGaps(t *testing.T) {
+	for _, c := range []struct {
+		set       string
+		last, gap uint64
+	}{
+		{"", 0, 0},
+		{"A:x:99,B:7", 0, 0},
+		{"A:1-5,B:7", 5, 0},
+		{"A:1-5:9-12:x:99", 12, 6},
+		{"A:2:4", 4, 1},
+		{"A:3-4", 4, 1},
+	} {
+		for _, source := range []string{a, strings.ToUpper(a)} {
+			if s := parse(t, c.set); s.Last(source) != c.last || s.FirstGap(source) != c.gap {
+				t.Errorf("%q: last %d, first gap %d, want %d and %d", c.set, s.Last(source), s.FirstGap(source), c.last, c.gap)
+			}
+		}
+	}
+	if s := parse(t, "A:1-5:9"); s.Last("") != 0 || s.FirstGap("no uuid") != 0 {
+		t.Error("what is no uuid numbers something")
+	}
+}
+
 func TestBySourceFindsAllTagsOfOneServer(t *testing.T) {
 	s := parse(t, "A:1-5:x:3,B:1-7")
 	want(t, "by A", s.BySource(a), "A:1-5:x:3")

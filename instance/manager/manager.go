@@ -23,6 +23,7 @@ import (
 	"cnmsql.co/operator/instance/mysqld"
 	"cnmsql.co/operator/instance/protocol"
 	"cnmsql.co/operator/instance/provision"
+	"cnmsql.co/operator/instance/role"
 	"cnmsql.co/operator/instance/server"
 	"cnmsql.co/operator/instance/watchdog"
 )
@@ -41,6 +42,7 @@ type manager struct {
 	watcher      *agent.Watcher
 	certificates *agent.Certificates
 	loop         *agent.Loop
+	heartbeat    *agent.Heartbeat
 	reporter     *agent.Reporter
 	shutdown     *agent.Shutdown
 	watchdog     *watchdog.Guard // nil for none
@@ -113,11 +115,15 @@ func assemble(c Config, kube agent.API, reaper *mysqld.Reaper, guard *watchdog.G
 	m.reporter = agent.NewReporter(agent.ReporterOptions{
 		Instance: c.Instance, PodUID: c.PodUID, ClusterUID: c.ClusterUID, Boot: uuid.NewString(), Version: c.Version,
 		Server: m.server, Reader: m.mysql, Watcher: m.watcher, Keeper: m.keeper, Clock: clock,
-		ConfigHashes: m.configurer.hashes, Volumes: c.Paths.volumes, Reasserts: func() int64 { return m.loop.Reasserts() }, Changed: func() { m.loop.Wake() }, Log: log.WithName("reporter"),
+		ConfigHashes: m.configurer.hashes, Volumes: c.Paths.volumes, Heartbeat: func() *protocol.Heartbeat { return m.heartbeat.State() },
+		Reasserts: func() int64 { return m.loop.Reasserts() }, Changed: func() { m.loop.Wake() }, Log: log.WithName("reporter"),
+	})
+	m.heartbeat = agent.NewHeartbeat(agent.HeartbeatOptions{
+		Server: m.mysql, Cluster: cluster, Report: m.reporter.Report, Clock: clock, Log: log.WithName("heartbeat"),
 	})
 	m.loop = agent.NewLoop(agent.LoopOptions{
 		Name: c.Instance, Instance: m.server, Server: m.mysql, Watcher: m.watcher, Keeper: m.keeper, Peers: peers,
-		API: kube, Clock: clock, Stopping: stopping, Source: m.data.source, Publish: m.reporter.Publish, NoRoom: m.reporter.NoRoom, Log: log.WithName("role"),
+		API: kube, Clock: clock, Stopping: stopping, Source: m.data.source, Publish: m.publish, NoRoom: m.reporter.NoRoom, Log: log.WithName("role"),
 	})
 	abandoned, abandon := context.WithCancel(context.Background())
 	m.abandoned = abandoned
@@ -127,6 +133,12 @@ func assemble(c Config, kube agent.API, reaper *mysqld.Reaper, guard *watchdog.G
 		NoRoom:  m.reporter.NoRoom, Grace: c.Grace, Peers: peers, Wake: wake, Abandon: abandon, Disconnect: m.disconnect, Log: log.WithName("shutdown"),
 	})
 	return m
+}
+
+// publish takes a decision of the role loop with the facts it was made from.
+func (m *manager) publish(facts *protocol.MySQL, readAt time.Duration, d role.Decision) {
+	m.reporter.Publish(facts, readAt, d)
+	m.heartbeat.Wake()
 }
 
 // disconnect ends everybody's connections to a server that is about to be stopped, our own for good.
@@ -166,7 +178,7 @@ func (m *manager) run(signals <-chan os.Signal) error {
 		return m.control(ctx).Run(ctx)
 	})
 	for _, part := range []func(context.Context) error{
-		m.watch, m.keeper.Run, m.watcher.Run, m.reporter.Run, m.loop.Run, m.certificates.Run,
+		m.watch, m.keeper.Run, m.watcher.Run, m.reporter.Run, m.loop.Run, m.heartbeat.Run, m.certificates.Run,
 	} {
 		group.Go(func() error { return part(ctx) })
 	}
@@ -234,6 +246,12 @@ func (m *manager) probes() *server.Listener {
 				return c.Status.CurrentPrimary
 			}
 			return ""
+		},
+		MaxLag: func() time.Duration {
+			if c := m.watcher.Cluster(); c != nil {
+				return c.MaxReadyLag()
+			}
+			return 0
 		},
 	}
 	return m.listener(api.PortProbes, p.Handler())

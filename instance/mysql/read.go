@@ -32,7 +32,8 @@ SELECT SERVICE_STATE AS state, RECEIVED_TRANSACTION_SET AS received, COUNT_RECEI
 SHOW GLOBAL VARIABLES WHERE Variable_name LIKE 'rpl\_semi\_sync\_%';
 SHOW GLOBAL STATUS WHERE Variable_name LIKE 'Rpl\_semi\_sync\_%'`
 
-// Read reads all facts, in one round trip. A GTID set that cannot be parsed is an error.
+// Read reads all facts, in one round trip. A GTID set that cannot be parsed is an error. The stamps of the heartbeat are
+// in none of the sets.
 func (s *Server) Read(ctx context.Context) (*protocol.MySQL, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
 	defer cancel()
@@ -73,6 +74,7 @@ func (s *Server) readAll(rows *sql.Rows, names flavor.SemiSync) (*protocol.MySQL
 		return nil, errors.New("the replication channel appeared while it was read")
 	}
 	m.SemiSync = semiSync(names, results[3], results[4])
+	s.heartbeat.split(m)
 	return m, nil
 }
 

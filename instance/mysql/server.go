@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -54,6 +55,8 @@ type Server struct {
 	reader *sql.DB
 	beats  beats
 
+	heartbeat heartbeat
+
 	// opening is held while writes are being opened.
 	opening sync.Mutex
 
@@ -67,16 +70,20 @@ func Open(o Options) *Server {
 		o.Timeout = DefaultTimeout
 	}
 	l := &login{}
-	return &Server{o: o, db: open(o, false, l), reader: open(o, true, l)}
+	return &Server{
+		o: o, db: open(o, false, l, nil), reader: open(o, true, l, nil),
+		heartbeat: heartbeat{db: open(o, false, l, flavor.HeartbeatSession), sessions: map[uint64]bool{}},
+	}
 }
 
 // Close closes all connections.
 func (s *Server) Close() {
 	_ = s.db.Close()
 	_ = s.reader.Close()
+	_ = s.heartbeat.db.Close()
 }
 
-func open(o Options, several bool, l *login) *sql.DB {
+func open(o Options, several bool, l *login, session map[string]string) *sql.DB {
 	c := driver.NewConfig()
 	c.Net, c.Addr, c.User = "unix", o.Socket, o.User
 	c.Timeout = o.Timeout
@@ -85,6 +92,7 @@ func open(o Options, several bool, l *login) *sql.DB {
 	if !o.ServerSession {
 		// Nothing that a user configured for sessions may change what our statements mean.
 		c.Params = map[string]string{"sql_mode": "''", "time_zone": "'+00:00'", "autocommit": "1", "wait_timeout": "86400"}
+		maps.Copy(c.Params, session)
 	}
 	present := func() (string, error) {
 		if o.Password == nil {
@@ -108,6 +116,7 @@ const idleConnections = 2
 func (s *Server) keepIdle(n int) {
 	s.db.SetMaxIdleConns(n)
 	s.reader.SetMaxIdleConns(n)
+	s.heartbeat.db.SetMaxIdleConns(min(n, 1))
 }
 
 // WaitReady waits until the server accepts connections and the account can log in. When ctx ends first,

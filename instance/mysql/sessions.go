@@ -50,9 +50,12 @@ func (s *Server) sessions(ctx context.Context) ([]session, error) {
 	return out, nil
 }
 
-// isClient tells whether a session is to be ended when the server gives up its role: not the manager's own,
-// not the server's own threads, and none by which a replica reads the binary log.
+// isClient tells whether a session is to be ended when the server gives up its role: not the manager's own
+// but those that stamp, not the server's own threads, and none by which a replica reads the binary log.
 func (s *Server) isClient(c session) bool {
+	if s.heartbeat.writes(c.id) {
+		return true
+	}
 	switch c.user {
 	case s.o.User, "system user", "event_scheduler", "unauthenticated user":
 		return false

@@ -62,8 +62,37 @@ type Report struct {
 	Volumes   []Volume   `json:"volumes,omitempty"`
 	Provision *Provision `json:"provision,omitempty"`
 	MySQL     *MySQL     `json:"mysql,omitempty"`
+	// Heartbeat is absent while the heartbeat is disabled.
+	Heartbeat *Heartbeat `json:"heartbeat,omitempty"`
 	Role      Role       `json:"role"`
 	Lease     Lease      `json:"lease"`
+}
+
+// Heartbeat is what an instance knows by the stamps that the primary writes.
+type Heartbeat struct {
+	// LagMillis is how old the newest stamp of the latest primary is that this replica has applied: by this machine's
+	// clock, of a time by the primary's. Absent on the primary, and while there is no stamp or it cannot be read.
+	LagMillis *int64 `json:"lagMillis,omitempty"`
+	// WaitingMillis is how long a stamp has waited, as other commits may wait for acknowledgements; 0 when none
+	// does. StampError is why the last one could not be written. Both are the primary's.
+	WaitingMillis int64  `json:"waitingMillis,omitempty"`
+	StampError    string `json:"stampError,omitempty"`
+}
+
+// Coarse is what is known without what only grows with time.
+func (h *Heartbeat) Coarse() *Heartbeat {
+	if h == nil {
+		return nil
+	}
+	return &Heartbeat{StampError: h.StampError}
+}
+
+// Lag is how far a replica is behind; known is false on a primary, and where there is no reading.
+func (r *Report) Lag() (lag time.Duration, known bool) {
+	if r == nil || r.Heartbeat == nil || r.Heartbeat.LagMillis == nil {
+		return 0, false
+	}
+	return time.Duration(*r.Heartbeat.LagMillis) * time.Millisecond, true
 }
 
 // ConfigInvalid stands in the place of a hash for a specification that no my.cnf can be made from.
@@ -282,6 +311,11 @@ type SemiSync struct {
 	WaitFor int `json:"waitFor"`
 	// Waiting is how many sessions now wait for an acknowledgement.
 	Waiting int `json:"waiting"`
+}
+
+// CanAcknowledge tells that a commit need not wait for replicas which are not there.
+func (s SemiSync) CanAcknowledge() bool {
+	return !s.SourceEnabled || !s.SourceActive || s.Clients >= s.WaitFor
 }
 
 // Role is what the manager's role loop does.

@@ -36,14 +36,20 @@ var (
 	ioRunning  = description("replica_io_running", "1 when the receiver runs. Absent without replication.")
 	sqlRunning = description("replica_sql_running", "1 when the applier runs. Absent without replication.")
 	unapplied  = description("replica_unapplied_transactions", "Transactions received and not applied. Absent without replication.")
+	lag        = ofCluster("replication_lag_seconds", "How far this replica is behind the primary, by the heartbeat. Absent on the primary, and while it is not known.")
+	stampWait  = description("heartbeat_waiting_seconds", "How long the primary's stamp that is being written has waited, as every other commit does then. Absent on replicas.")
+	stampFails = description("heartbeat_failing", "1 when the primary could not write its last stamp. Absent on replicas.")
 	available  = description("volume_available_bytes", "What the server may still use of the volume that holds its data, or its binary logs.", "volume")
 	size       = description("volume_size_bytes", "The size of that volume.", "volume")
 	configOld  = description("config_outdated", "1 when the server runs with another configuration than the present one.")
 )
 
-// reasserts is named as the operator's metrics are: it is about the Cluster's primary, whichever instance that is.
-var reasserts = prometheus.NewDesc("cnmsql_primary_reasserts_total",
-	"How often a running primary was opened again that somebody else had made read-only, since the manager started.", nil, nil)
+var reasserts = ofCluster("primary_reasserts_total", "How often a running primary was opened again that somebody else had made read-only, since the manager started.")
+
+// ofCluster is a metric that is named as the operator's are: it is about the Cluster's replication, whichever instance tells.
+func ofCluster(name, help string) *prometheus.Desc {
+	return prometheus.NewDesc("cnmsql_"+name, help, nil, nil)
+}
 
 func description(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("cnmsql_instance_"+name, help, labels, nil)
@@ -54,7 +60,7 @@ type instance struct{ present Present }
 
 // Describe implements prometheus.Collector.
 func (instance) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{up, writable, roleInfo, generation, leaseHeld, selfFenced, fenced, restarts, ioRunning, sqlRunning, unapplied, available, size, configOld, reasserts} {
+	for _, d := range []*prometheus.Desc{up, writable, roleInfo, generation, leaseHeld, selfFenced, fenced, restarts, ioRunning, sqlRunning, unapplied, lag, stampWait, stampFails, available, size, configOld, reasserts} {
 		ch <- d
 	}
 }
@@ -85,6 +91,13 @@ func (c instance) Collect(ch chan<- prometheus.Metric) {
 		gauge(ioRunning, number(r.MySQL.Replication.IORunning))
 		gauge(sqlRunning, number(r.MySQL.Replication.SQLRunning))
 		gauge(unapplied, float64(r.MySQL.Unapplied().Count()))
+	}
+	if behind, known := r.Lag(); known {
+		gauge(lag, behind.Seconds())
+	}
+	if r.Heartbeat != nil && r.Role.Name == role.Primary {
+		gauge(stampWait, float64(r.Heartbeat.WaitingMillis)/1000)
+		gauge(stampFails, number(r.Heartbeat.StampError != ""))
 	}
 }
 

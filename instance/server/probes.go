@@ -29,6 +29,8 @@ type Probes struct {
 	Fenced func() time.Duration
 	// Primary is the instance that a replica should follow; empty when there is none.
 	Primary func() string
+	// MaxLag is how far behind a replica may be and be ready; 0 for however far.
+	MaxLag func() time.Duration
 
 	started atomic.Bool
 }
@@ -39,7 +41,7 @@ func (p *Probes) Handler() http.Handler {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { say(w, p.Alive()) })
 	mux.HandleFunc("GET /startupz", func(w http.ResponseWriter, _ *http.Request) { say(w, p.Started()) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		say(w, Ready(p.Present.Report(), p.Primary(), time.Now()))
+		say(w, Ready(p.Present.Report(), p.Primary(), p.MaxLag(), time.Now()))
 	})
 	return mux
 }
@@ -69,7 +71,7 @@ func (p *Probes) Started() string {
 }
 
 // Ready says why an instance is not ready; empty when it is.
-func Ready(r protocol.Report, primary string, now time.Time) string {
+func Ready(r protocol.Report, primary string, maxLag time.Duration, now time.Time) string {
 	m := r.MySQL
 	switch {
 	case r.Server.State != protocol.ServerRunning || m == nil:
@@ -87,7 +89,23 @@ func Ready(r protocol.Report, primary string, now time.Time) string {
 	if why := replicaReady(m.Replication, primary); why != "" {
 		return why
 	}
+	if why := tooFarBehind(&r, maxLag); why != "" {
+		return why
+	}
 	return admits(r)
+}
+
+// tooFarBehind says that a replica is not to be read from yet. One whose lag is not known may be hours behind.
+func tooFarBehind(r *protocol.Report, maxLag time.Duration) string {
+	switch lag, known := r.Lag(); {
+	case maxLag <= 0:
+		return ""
+	case !known:
+		return fmt.Sprintf("the replication lag is not known: no heartbeat of the primary was read yet, and maxReadyLag is %s", maxLag)
+	case lag > maxLag:
+		return fmt.Sprintf("replication lag %s exceeds maxReadyLag %s", lag.Round(time.Second), maxLag)
+	}
+	return ""
 }
 
 // admits says why clients cannot connect to a server that is as it should be otherwise.

@@ -75,8 +75,43 @@ func TestReadinessSaysWhyNot(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := c.start()
 			c.alter(&r)
-			got := server.Ready(r, "c-1", time.Now())
+			got := server.Ready(r, "c-1", 0, time.Now())
 			if (got == "") != (c.why == "") || !strings.Contains(got, c.why) {
+				t.Errorf("said %q, want %q", got, c.why)
+			}
+		})
+	}
+}
+
+func behind(d time.Duration) func(*protocol.Report) {
+	return func(r *protocol.Report) { r.Heartbeat = &protocol.Heartbeat{LagMillis: new(d.Milliseconds())} }
+}
+
+func TestABoundOfTheLagHoldsReplicasBack(t *testing.T) {
+	const bound = 30 * time.Second
+	for _, c := range []struct {
+		name  string
+		start func() protocol.Report
+		alter func(*protocol.Report)
+		bound time.Duration
+		why   string
+	}{
+		{"within the bound", replica, behind(bound), bound, ""},
+		{"beyond it", replica, behind(8 * time.Hour), bound, "replication lag 8h0m0s exceeds maxReadyLag 30s"},
+		{"far behind without a bound", replica, behind(8 * time.Hour), 0, ""},
+		{"no reading yet", replica, func(r *protocol.Report) { r.Heartbeat = &protocol.Heartbeat{} }, bound, "is not known"},
+		{"no heartbeat", replica, func(*protocol.Report) {}, bound, "is not known"},
+		{"no reading without a bound", replica, func(*protocol.Report) {}, 0, ""},
+		{"a primary", primary, func(*protocol.Report) {}, bound, ""},
+		{"an applier that stopped is told first", replica, func(r *protocol.Report) {
+			behind(time.Hour)(r)
+			r.MySQL.Replication.SQLRunning = false
+		}, bound, "applier"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := c.start()
+			c.alter(&r)
+			if got := server.Ready(r, "c-1", c.bound, time.Now()); (got == "") != (c.why == "") || !strings.Contains(got, c.why) {
 				t.Errorf("said %q, want %q", got, c.why)
 			}
 		})
@@ -85,7 +120,7 @@ func TestReadinessSaysWhyNot(t *testing.T) {
 
 // probing is the probes with a present report and a fence.
 func probing(p *present, fenced *time.Duration) func(path string) (int, string) {
-	probes := &server.Probes{Present: p, Fenced: func() time.Duration { return *fenced }, Primary: func() string { return "c-1" }}
+	probes := &server.Probes{Present: p, Fenced: func() time.Duration { return *fenced }, Primary: func() string { return "c-1" }, MaxLag: func() time.Duration { return 0 }}
 	h := probes.Handler()
 	return func(path string) (int, string) {
 		w := httptest.NewRecorder()

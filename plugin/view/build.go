@@ -181,6 +181,9 @@ func instance(c *api.Cluster, name string, pod *corev1.Pod, podsKnown bool) Inst
 		i.Acknowledges = slices.Contains(s.Ackers, name)
 	}
 	i.Behind = behind(st, name)
+	if lag, known := st.ReplicationLagByInstance[name]; known && name != st.CurrentPrimary {
+		i.LagMillis = &lag
+	}
 	switch {
 	case pod != nil:
 		fromPod(&i, pod)

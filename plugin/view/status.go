@@ -92,6 +92,9 @@ type Instance struct {
 	// Behind counts transactions that the primary had and this instance had not executed, when both were
 	// last recorded; nil when it is not known.
 	Behind *uint64 `json:"behind"`
+	// LagMillis is how far it was behind by the heartbeat, as last recorded, 0 for less than can be measured; nil when it
+	// is not known.
+	LagMillis *int64 `json:"lagMillis"`
 	// Executed is its recorded set.
 	Executed string `json:"executed"`
 	// Acknowledges tells that commits wait for it.

@@ -100,11 +100,11 @@ func (s Status) instancesText(b *strings.Builder, now time.Time) {
 		return
 	}
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "  NAME\tROLE\tREADY\tBEHIND\tSOURCE\tPOD\tNODE\tAGE")
+	_, _ = fmt.Fprintln(w, "  NAME\tROLE\tREADY\tBEHIND\tLAG\tSOURCE\tPOD\tNODE\tAGE")
 	tree := s.tree()
 	var troubles []string
 	for n, i := range tree {
-		_, _ = fmt.Fprintf(w, "  %s%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.branch(n, tree), i.Name, i.Role, yesNo(i.Ready), s.behindText(i),
+		_, _ = fmt.Fprintf(w, "  %s%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.branch(n, tree), i.Name, i.Role, yesNo(i.Ready), s.behindText(i), lagText(i),
 			or(i.Source, "-"), podText(i), or(i.Node, "-"), since(i.Created, now))
 		for _, t := range i.Trouble {
 			troubles = append(troubles, "  "+i.Name+" "+t)
@@ -112,7 +112,7 @@ func (s Status) instancesText(b *strings.Builder, now time.Time) {
 	}
 	_ = w.Flush()
 	if s.RecordedAt != nil {
-		fmt.Fprintf(b, "  (behind: transactions, as recorded %s ago)\n", since(s.RecordedAt, now))
+		fmt.Fprintf(b, "  (behind: transactions, as recorded %s ago; lag: by the heartbeat)\n", since(s.RecordedAt, now))
 	}
 	if len(troubles) > 0 {
 		fmt.Fprintf(b, "\nTroubles\n%s\n", strings.Join(troubles, "\n"))
@@ -155,6 +155,13 @@ func (s Status) behindText(i Instance) string {
 		return unknown
 	}
 	return fmt.Sprint(*i.Behind)
+}
+
+func lagText(i Instance) string {
+	if i.LagMillis == nil {
+		return "-"
+	}
+	return (time.Duration(*i.LagMillis) * time.Millisecond).String()
 }
 
 func podText(i Instance) string {

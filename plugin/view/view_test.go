@@ -46,7 +46,8 @@ func healthy() Input {
 			GTIDExecutedByInstance: map[string]string{
 				"c1-1": sourceA + ":1-100", "c1-2": sourceA + ":1-100", "c1-3": sourceA + ":1-97",
 			},
-			GTIDExecutedUpdatedAt: &recorded,
+			GTIDExecutedUpdatedAt:    &recorded,
+			ReplicationLagByInstance: map[string]int64{"c1-2": 0, "c1-3": 90_000},
 			Conditions: []metav1.Condition{
 				{Type: api.ConditionReady, Status: metav1.ConditionTrue, Reason: api.ReasonHealthy, Message: "a writable primary and every replica are ready", LastTransitionTime: since},
 				{Type: api.ConditionDegraded, Status: metav1.ConditionFalse, Reason: api.ReasonHealthy, Message: "nothing is missing", LastTransitionTime: since},

@@ -13,6 +13,7 @@ var checks = []func(*api.Cluster) field.ErrorList{
 	instanceCount,
 	syncReplicas,
 	semiSync,
+	heartbeat,
 	parameters,
 	configFiles,
 	storage,
@@ -25,6 +26,7 @@ var checks = []func(*api.Cluster) field.ErrorList{
 	resources,
 	delays,
 	failoverPolicy,
+	managedServices,
 }
 
 // Cluster returns what is wrong with a Cluster, by itself; nothing when it can be carried out.

@@ -3,6 +3,7 @@ package validate_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -41,6 +42,13 @@ func TestClusterThatIsGoodPasses(t *testing.T) {
 		"preferences of a larger Cluster": func(c *api.Cluster) {
 			c.Spec.FailoverPolicy = &api.FailoverPolicy{MaxTransactionsBehind: new(int64(0)), PreferredPrimary: []string{"c1-7", "c1-2"}}
 		},
+		"bounds of the lag": func(c *api.Cluster) {
+			c.Spec.Replication.MaxReadyLag = &metav1.Duration{Duration: 3 * time.Second}
+			c.Spec.FailoverPolicy = &api.FailoverPolicy{MaxReplicationLag: &metav1.Duration{Duration: time.Second}}
+		},
+		"no heartbeat": func(c *api.Cluster) {
+			c.Spec.Replication.Heartbeat = &api.HeartbeatConfiguration{Enabled: new(false)}
+		},
 		"short stop":         func(c *api.Cluster) { c.Spec.MaxStopDelay = 10 },
 		"long database name": func(c *api.Cluster) { c.Spec.Bootstrap = initdb(strings.Repeat("d", 64), "owner") },
 	} {
@@ -52,6 +60,14 @@ func TestClusterThatIsGoodPasses(t *testing.T) {
 			}
 		})
 	}
+}
+
+func managed(s api.ManagedServices) *api.ManagedConfiguration {
+	return &api.ManagedConfiguration{Services: &s}
+}
+
+func additional(list ...api.ManagedService) *api.ManagedConfiguration {
+	return managed(api.ManagedServices{Additional: list})
 }
 
 func initdb(database, owner string) *api.BootstrapConfiguration {
@@ -91,6 +107,45 @@ func TestClusterThatIsBadIsRefusedWithTheField(t *testing.T) {
 		{"a preferred primary named twice", func(c *api.Cluster) {
 			c.Spec.FailoverPolicy = &api.FailoverPolicy{PreferredPrimary: []string{"c1-2", "c1-1", "c1-2"}}
 		}, "spec.failoverPolicy.preferredPrimary[2]", "c1-2"},
+		{"a bound of the lag without the heartbeat", func(c *api.Cluster) {
+			c.Spec.Replication.Heartbeat = &api.HeartbeatConfiguration{Enabled: new(false)}
+			c.Spec.Replication.MaxReadyLag = &metav1.Duration{Duration: time.Minute}
+		}, "spec.replication.maxReadyLag", "enable spec.replication.heartbeat"},
+		{"a bound of the loss without the heartbeat", func(c *api.Cluster) {
+			c.Spec.Replication.Heartbeat = &api.HeartbeatConfiguration{Enabled: new(false)}
+			c.Spec.FailoverPolicy = &api.FailoverPolicy{MaxReplicationLag: &metav1.Duration{Duration: time.Minute}}
+		}, "spec.failoverPolicy.maxReplicationLag", "enable spec.replication.heartbeat"},
+		{"a bound finer than the heartbeat", func(c *api.Cluster) {
+			c.Spec.Replication.Heartbeat = &api.HeartbeatConfiguration{Interval: &metav1.Duration{Duration: 2 * time.Second}}
+			c.Spec.Replication.MaxReadyLag = &metav1.Duration{Duration: 5 * time.Second}
+		}, "spec.replication.maxReadyLag", "at least 6s"},
+		{"a heartbeat that is too quick", func(c *api.Cluster) {
+			c.Spec.Replication.Heartbeat = &api.HeartbeatConfiguration{Interval: &metav1.Duration{Duration: 10 * time.Millisecond}}
+		}, "spec.replication.heartbeat.interval", "500ms"},
+		{"the Service rw disabled", func(c *api.Cluster) {
+			c.Spec.Managed = managed(api.ManagedServices{DisabledDefaultServices: []api.DefaultService{"rw"}})
+		}, "spec.managed.services.disabledDefaultServices[0]", "cannot be disabled"},
+		{"a Service of a default name", func(c *api.Cluster) { c.Spec.Managed = additional(api.ManagedService{Name: "ro", SelectorType: "rw"}) }, "spec.managed.services.additional[0].name", "default Service"},
+		{"a Service of an instance's name", func(c *api.Cluster) { c.Spec.Managed = additional(api.ManagedService{Name: "2", SelectorType: "rw"}) }, "spec.managed.services.additional[0].name", "alphabetic"},
+		{"the same Service twice", func(c *api.Cluster) {
+			c.Spec.Managed = additional(api.ManagedService{Name: "a", SelectorType: "rw"}, api.ManagedService{Name: "a", SelectorType: "ro"})
+		}, "spec.managed.services.additional[1].name", "Duplicate"},
+		{"a Service whose name does not fit", func(c *api.Cluster) {
+			c.Name = strings.Repeat("c", 40)
+			c.Spec.Managed = additional(api.ManagedService{Name: strings.Repeat("s", 23), SelectorType: "rw"})
+		}, "spec.managed.services.additional[0].name", "shorten"},
+		{"a role that there is not", func(c *api.Cluster) {
+			c.Spec.Managed = additional(api.ManagedService{Name: "a", SelectorType: "primary"})
+		}, "spec.managed.services.additional[0].selectorType", "rw"},
+		{"default Services that lead elsewhere", func(c *api.Cluster) {
+			c.Spec.Managed = managed(api.ManagedServices{Template: &api.ServiceTemplate{Spec: api.ServiceTemplateSpec{Type: "ExternalName", ExternalName: "db.example.com"}}})
+		}, "spec.managed.services.template.spec.type", "additional"},
+		{"a range that is none", func(c *api.Cluster) {
+			c.Spec.Managed = managed(api.ManagedServices{Template: &api.ServiceTemplate{Spec: api.ServiceTemplateSpec{Type: "LoadBalancer", LoadBalancerSourceRanges: []string{"10.0.0.0"}}}})
+		}, "spec.managed.services.template.spec.loadBalancerSourceRanges[0]", "10.0.0.0/8"},
+		{"a balancer's field without one", func(c *api.Cluster) {
+			c.Spec.Managed = managed(api.ManagedServices{Template: &api.ServiceTemplate{Spec: api.ServiceTemplateSpec{LoadBalancerClass: new("x")}}})
+		}, "spec.managed.services.template.spec.loadBalancerClass", "LoadBalancer"},
 		{"managed parameter", func(c *api.Cluster) { c.Spec.MySQL.Parameters = map[string]string{"Super-Read_Only": "OFF"} }, "spec.mysql.parameters[Super-Read_Only]", ""},
 		{"managed parameter in a file", func(c *api.Cluster) {
 			c.Spec.MySQL.AdditionalConfigFiles = map[string]string{"x.cnf": "[mysqld]\nserver_id=7\n"}

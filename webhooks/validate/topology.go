@@ -2,7 +2,9 @@ package validate
 
 import (
 	"fmt"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -79,6 +81,36 @@ func semiSync(c *api.Cluster) field.ErrorList {
 	}
 	if s.TimeoutMillis < 100 {
 		errs = append(errs, field.Invalid(path.Child("timeoutMillis"), s.TimeoutMillis, "use at least 100"))
+	}
+	return errs
+}
+
+// heartbeat: what is measured by the heartbeat needs it, and cannot be finer than its stamps.
+func heartbeat(c *api.Cluster) field.ErrorList {
+	path := spec.Child("replication")
+	var errs field.ErrorList
+	interval := c.HeartbeatInterval()
+	if given := c.Spec.Replication.Heartbeat.Interval.Duration; given < api.MinHeartbeatInterval || given > api.MaxHeartbeatInterval {
+		errs = append(errs, field.Invalid(path.Child("heartbeat", "interval"), given.String(), fmt.Sprintf("use a time from %s to %s", api.MinHeartbeatInterval, api.MaxHeartbeatInterval)))
+	}
+	bounds := []struct {
+		path  *field.Path
+		value *metav1.Duration
+		least int // intervals
+	}{
+		// A replica that is not behind is measured to be up to one interval behind, and one stamp may come late.
+		{path.Child("maxReadyLag"), c.Spec.Replication.MaxReadyLag, 3},
+		{spec.Child("failoverPolicy", "maxReplicationLag"), c.Spec.FailoverPolicy.MaxReplicationLag, 1},
+	}
+	for _, b := range bounds {
+		switch {
+		case b.value == nil:
+		case !c.HeartbeatEnabled():
+			errs = append(errs, field.Invalid(b.path, b.value.Duration.String(), "needs the heartbeat, by which it is measured: enable spec.replication.heartbeat, or leave this out"))
+		case b.value.Duration < time.Duration(b.least)*interval:
+			errs = append(errs, field.Invalid(b.path, b.value.Duration.String(), fmt.Sprintf(
+				"must be at least %s, which is %d times the heartbeat's interval: a replica that is not behind is measured to be up to one interval behind", time.Duration(b.least)*interval, b.least)))
+		}
 	}
 	return errs
 }

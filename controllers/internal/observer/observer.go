@@ -143,6 +143,12 @@ func (o *Observer) Report(cluster types.NamespacedName, instance string) (report
 	return *s.Report, s.Age, true
 }
 
+// Unasked tells that an instance is followed and no attempt to reach it has finished yet: its silence says nothing.
+func (o *Observer) Unasked(cluster types.NamespacedName, instance string) bool {
+	w := o.watcher(cluster, instance)
+	return w != nil && !w.sight().Asked
+}
+
 // Changes is a source that puts a Cluster into a controller's queue when what is known of one of its
 // instances has changed. Each controller needs a source of its own.
 func (o *Observer) Changes() source.Source {

@@ -25,6 +25,7 @@ func shapeOf(r *protocol.Report) shape {
 	}
 	s.MySQL = bare(s.MySQL)
 	s.Volumes = protocol.CoarseVolumes(s.Volumes)
+	s.Heartbeat = s.Heartbeat.Coarse()
 	raw, err := json.Marshal(s)
 	if err != nil {
 		// The type holds nothing that has no JSON; a zero shape would wake once.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,6 +28,32 @@ func Removed(ctx context.Context, c client.Client, live client.Reader, cluster *
 		failed = errors.Join(failed, s.kind(ctx, list))
 	}
 	return failed
+}
+
+// Unwanted deletes the objects of a kind that belong to the Cluster as a whole and are not among the wanted names. list is
+// an empty list of that kind. One object's error does not keep the others from being deleted.
+func Unwanted(ctx context.Context, c client.Client, cluster *api.Cluster, list client.ObjectList, wanted []string) error {
+	ours := []client.ListOption{client.InNamespace(cluster.Namespace), client.MatchingLabels{api.LabelCluster: cluster.Name}}
+	if err := c.List(ctx, list, ours...); err != nil {
+		return fmt.Errorf("listing %T: %w", list, err)
+	}
+	var failed error
+	err := meta.EachListItem(list, func(item runtime.Object) error {
+		o, ok := item.(client.Object)
+		if !ok || o.GetDeletionTimestamp() != nil || !metav1.IsControlledBy(o, cluster) || o.GetLabels()[api.LabelInstance] != "" || slices.Contains(wanted, o.GetName()) {
+			return nil
+		}
+		uid := o.GetUID()
+		err := c.Delete(ctx, o, client.Preconditions{UID: &uid})
+		switch {
+		case err == nil:
+			ctrl.LoggerFrom(ctx).Info("deleted what is not asked for any more", "kind", fmt.Sprintf("%T", o), "name", o.GetName())
+		case !apierrors.IsNotFound(err):
+			failed = errors.Join(failed, fmt.Errorf("deleting %T %s: %w", o, o.GetName(), err))
+		}
+		return nil
+	})
+	return errors.Join(failed, err)
 }
 
 // sweeper is one pass over one Cluster.

@@ -81,7 +81,7 @@ func TestEachFieldOfTheSpecificationIsWrittenDownOrLeftOutOnPurpose(t *testing.T
 	leftOut := []string{
 		"Description", "InheritedMetadata", "ImagePullPolicy", "ImagePullSecrets", "Storage", "BinlogStorage", "Bootstrap", "RootPasswordSecret",
 		"EnableSuperuserAccess", "Certificates", "Resources", "Affinity", "TopologySpreadConstraints", "PriorityClassName", "SchedulerName", "Env",
-		"EnvFrom", "PodSecurityContext", "SecurityContext", "ServiceAccountTemplate", "MaxStartDelay", "MaxStopDelay", "LogLevel",
+		"EnvFrom", "PodSecurityContext", "SecurityContext", "ServiceAccountTemplate", "MaxStartDelay", "MaxStopDelay", "LogLevel", "Managed",
 	}
 	full := &api.Cluster{}
 	fill(reflect.ValueOf(&full.Spec).Elem(), 6)

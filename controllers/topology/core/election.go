@@ -199,6 +199,9 @@ func (p *pass) consider(i *Instance, known gtid.Set) candidate {
 	default:
 		c.unfit = p.tooFarBehind(c.missing)
 		c.behind = c.unfit != ""
+		if c.unfit == "" && c.missing > 0 {
+			c.unfit = p.tooLate(i)
+		}
 	}
 	return c
 }

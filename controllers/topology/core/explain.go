@@ -103,11 +103,20 @@ func follow(s Snapshot, assuming string) []Step {
 	if steps[0].Outcome.Reason != api.ReasonFailoverBraked || d.Brake <= 0 {
 		return steps
 	}
-	s.Now = s.Now.Add(d.Brake)
+	s.pass(d.Brake)
 	s.Cluster = s.Cluster.DeepCopy()
 	s.Cluster.Status = d.Status
 	assuming = fmt.Sprintf("the primary is not back when the brake lets go, at %s", ceil(s.Now).UTC().Format(time.RFC3339))
 	return append(steps, Step{assuming, outcomeOf(&s, Decide(s))})
+}
+
+// pass lets time go by in which nothing happens and nobody stamps.
+func (s *Snapshot) pass(d time.Duration) {
+	s.Now = s.Now.Add(d)
+	s.Instances = slices.Clone(s.Instances)
+	for n := range s.Instances {
+		s.Instances[n] = s.Instances[n].later(d)
+	}
 }
 
 // withoutPrimary is the snapshot in which the primary is dead, its lease has expired, failoverDelay is over, and
@@ -121,7 +130,7 @@ func (p *pass) withoutPrimary(v verdict) (s Snapshot, assuming string) {
 		now := metav1.NewMicroTime(s.Now)
 		st.PrimaryFailingSince = &now
 	}
-	s.Now = s.Now.Add(max(delay, api.PrimaryLeaseTTL))
+	s.pass(max(delay, api.PrimaryLeaseTTL))
 	if api.HolderInstance(s.Lease.Holder) == st.CurrentPrimary {
 		s.Lease.Unchanged = max(s.Lease.Unchanged, api.PrimaryLeaseTTL)
 	}
@@ -156,7 +165,7 @@ func (i Instance) withoutSource(source string) Instance {
 
 // waysOn are what lets a failover go on that is held back, by the condition's reason.
 var waysOn = map[string]string{
-	api.ReasonNoSafeCandidate:   "bring back the instances that the message names, and it goes on by itself; or raise failoverPolicy.maxTransactionsBehind if that is what holds it back; or accept a loss with the annotation " + api.AnnotationAcceptLoss,
+	api.ReasonNoSafeCandidate:   "bring back the instances that the message names, and it goes on by itself; or raise failoverPolicy.maxTransactionsBehind or maxReplicationLag if that is what holds it back; or accept a loss with the annotation " + api.AnnotationAcceptLoss,
 	api.ReasonWitnessesMissing:  "bring back (or unfence) as many of the instances as the message says, and it goes on by itself; or set mysql.semiSync.dataDurability to preferred, and lose what only they have; or accept a loss with the annotation " + api.AnnotationAcceptLoss,
 	api.ReasonHistoryUnreadable: "correct or remove one copy of the last failover, as the message says",
 	api.ReasonFailoverBraked:    "it goes on by itself at the time that the message gives; or bring the primary back, ask for a switchover, or lower failoverPolicy.minTimeBetweenFailovers",

@@ -250,6 +250,33 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
+// A commit without a replica to acknowledge it waits, and while it waits no replica can be cloned.
+func TestTheFirstPrimaryIsInNoServiceBeforeItsCommitsCanBeAcknowledged(t *testing.T) {
+	w := sound()
+	w.Cluster.Status.EstablishedAt = nil
+	w.Cluster.Spec.MinSyncReplicas = 1
+	w.Cluster.Spec.MySQL.SemiSync = &api.SemiSyncConfiguration{Enabled: true}
+	pod, semi := w.i(1).Pod, &w.i(1).Report.MySQL.SemiSync
+	pod.Role, pod.Routable = "", false
+	*semi = protocol.SemiSync{SourceEnabled: true, SourceActive: true, WaitFor: 1}
+	for _, a := range Decide(w.Snapshot).First {
+		if a.Instance == "c1-1" {
+			t.Errorf("without a replica: %+v", a)
+		}
+	}
+	semi.Clients = 1
+	if a := Decide(w.Snapshot).First; len(a) != 1 || a[0].Instance != "c1-1" || a[0].Role != api.RolePrimary || !a[0].Routable {
+		t.Errorf("with one: %+v", a)
+	}
+	// Once it is there it stays.
+	pod.Role, pod.Routable, semi.Clients = api.RolePrimary, true, 0
+	for _, a := range Decide(w.Snapshot).Actions {
+		if a.Kind == LabelPod {
+			t.Errorf("a replica went: %+v", a)
+		}
+	}
+}
+
 func TestNoTwoPodsCarryThePrimarysLabelAtAnyMoment(t *testing.T) {
 	w := sound()
 	w.i(1).Report = nil // silent all the time; its label is only taken because c1-2 has the role

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -35,6 +36,7 @@ func (p *pass) judgeReplicas() {
 	p.tellTroubles()
 	p.recordProvisioning()
 	p.recordExecuted()
+	p.recordLag()
 }
 
 // broken tells that an instance's replication stopped with an error. A connection that was lost because the
@@ -179,7 +181,7 @@ func (p *pass) recordExecuted() {
 		next[p.st.CurrentPrimary] = old
 	}
 	due := p.st.GTIDExecutedUpdatedAt == nil || p.s.Now.Sub(p.st.GTIDExecutedUpdatedAt.Time) >= recordEvery
-	if equalMaps(next, p.st.GTIDExecutedByInstance) || !due && !fresh && len(next) == len(p.st.GTIDExecutedByInstance) {
+	if maps.Equal(next, p.st.GTIDExecutedByInstance) || !due && !fresh && len(next) == len(p.st.GTIDExecutedByInstance) {
 		return
 	}
 	now := metav1.NewTime(p.s.Now)
@@ -206,18 +208,6 @@ func added(previous, next []string) []string {
 		}
 	}
 	return out
-}
-
-func equalMaps(a, b map[string]string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for k, v := range a {
-		if w, ok := b[k]; !ok || w != v {
-			return false
-		}
-	}
-	return true
 }
 
 // lastRecorded is the executed set recorded of an instance; empty when none is or it cannot be read.

@@ -73,6 +73,8 @@ func (p *pass) placePrimary(i *Instance) (role string, routable bool) {
 	case i.Report == nil:
 		// Silence alone proves nothing: its readiness keeps clients away if it is gone.
 		return i.Pod.Role, i.Pod.Routable
+	case i.Pod.Role != api.RolePrimary && p.awaitsFirstReplicas(i):
+		return "", false
 	case i.writable(p.st.CurrentPrimaryGeneration) && !i.Report.MySQL.Offline:
 		return api.RolePrimary, true
 	case i.Pod.Role == api.RoleReplica && !p.diverged(i.Name) && !i.going():
@@ -81,6 +83,15 @@ func (p *pass) placePrimary(i *Instance) (role string, routable bool) {
 		return i.Pod.Role, i.Pod.Routable
 	}
 	return "", false
+}
+
+// awaitsFirstReplicas tells that the first primary has nobody yet who acknowledges. A commit would wait for them, and they
+// for it: a server is not cloned while a transaction of it is between the binary log and its commit.
+func (p *pass) awaitsFirstReplicas(i *Instance) bool {
+	if p.st.EstablishedAt != nil || !p.c.SemiSyncEnabled() || i.Report == nil || i.Report.MySQL == nil {
+		return false
+	}
+	return !i.Report.MySQL.SemiSync.CanAcknowledge()
 }
 
 // unserved tells that a silent primary is known to be gone.

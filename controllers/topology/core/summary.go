@@ -102,6 +102,8 @@ func (p *pass) lack(name string, i *Instance, new bool) string {
 		return name + " is being stopped"
 	case i.Pod.Ready:
 		return ""
+	case p.heldBack(i):
+		return "behind maxReadyLag: " + name
 	case new:
 		return progress(name, i)
 	}
@@ -124,6 +126,8 @@ func (p *pass) firstTrouble() string {
 		return api.ReasonReplicationBroken
 	case slices.ContainsFunc(p.st.InstanceNames, p.fenced):
 		return api.ReasonFenced
+	case len(p.heldBackNames()) > 0:
+		return api.ReasonBehindMaxReadyLag
 	}
 	return ""
 }
