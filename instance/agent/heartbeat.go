@@ -123,7 +123,7 @@ func (h *Heartbeat) beat(ctx context.Context) time.Duration {
 	case !due:
 		return left
 	case generation != 0:
-		h.stamp(ctx, generation, r.MySQL.SemiSync.CanAcknowledge())
+		h.stamp(ctx, generation)
 	case r.MySQL != nil:
 		h.read(ctx)
 	}
@@ -141,15 +141,14 @@ func (h *Heartbeat) set(change func()) {
 	change()
 }
 
-// stamp begins to write one, unless the last one is still being written. Where nobody is there to acknowledge it, it waits
-// here and not in the server: there it would keep a replica that is being made from being cloned.
-func (h *Heartbeat) stamp(ctx context.Context, generation int64, acknowledged bool) {
+// stamp begins to write one, unless the last one is still being written.
+func (h *Heartbeat) stamp(ctx context.Context, generation int64) {
 	h.mu.Lock()
-	busy := h.writing || !acknowledged
+	busy := h.writing
 	if h.since == 0 {
 		h.since = h.o.Clock.Now()
 	}
-	h.writing = h.writing || !busy
+	h.writing = true
 	h.state.LagMillis = nil
 	h.mu.Unlock()
 	if busy {
@@ -165,7 +164,11 @@ func (h *Heartbeat) stamp(ctx context.Context, generation int64, acknowledged bo
 		}
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.since, h.writing = 0, false
+		h.writing = false
+		if errors.Is(err, mysql.ErrUnacknowledged) {
+			return // it goes on waiting, here and not in the server
+		}
+		h.since = 0
 		text := ""
 		if err != nil {
 			text = err.Error()

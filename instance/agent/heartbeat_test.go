@@ -166,15 +166,15 @@ func TestAStampThatWaitsIsToldAndNotRepeated(t *testing.T) {
 func TestNoStampIsBegunThatNobodyWouldAcknowledge(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b := newBeating(t).primary(4)
-		b.report.MySQL.SemiSync = protocol.SemiSync{SourceEnabled: true, SourceActive: true, WaitFor: 1}
+		b.server.fail = mysql.ErrUnacknowledged
 		b.start(t)
-		time.Sleep(time.Minute)
-		if s := b.State(); b.server.count() != 0 || s.WaitingMillis != 60_000 {
+		time.Sleep(59500 * time.Millisecond)
+		if s := b.State(); b.server.count() != 0 || s.WaitingMillis != 59_500 || s.StampError != "" {
 			t.Errorf("%d stamps, state %+v", b.server.count(), s)
 		}
-		b.mu.Lock()
-		b.report.MySQL = &protocol.MySQL{SemiSync: protocol.SemiSync{SourceEnabled: true, SourceActive: true, WaitFor: 1, Clients: 1}}
-		b.mu.Unlock()
+		b.server.mu.Lock()
+		b.server.fail = nil
+		b.server.mu.Unlock()
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if s := b.State(); b.server.count() == 0 || s.WaitingMillis != 0 {

@@ -125,7 +125,7 @@ func (d *data) database(ctx context.Context) (provision.Database, error) {
 		return provision.Database{}, err
 	}
 	i := c.Spec.Bootstrap.InitDB
-	out := provision.Database{Name: i.Database, CharacterSet: i.CharacterSet, Collation: i.Collation, PostInitSQL: i.PostInitSQL}
+	out := provision.Database{Name: i.Database, CharacterSet: i.CharacterSet, Collation: i.Collation, PostInitSQL: i.PostInitSQL, Heartbeat: c.HeartbeatEnabled()}
 	user, password, err := d.account("app")
 	if err != nil {
 		return out, err

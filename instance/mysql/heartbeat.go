@@ -22,8 +22,13 @@ const (
 	errOptionPrevents  = 1290
 )
 
-// ErrReadOnly tells that the server refused a stamp because it is read-only.
-var ErrReadOnly = errors.New("the server is read-only")
+// Why a stamp is not written.
+var (
+	// ErrReadOnly: the server is read-only.
+	ErrReadOnly = errors.New("the server is read-only")
+	// ErrUnacknowledged: commits would wait for replicas that are not attached.
+	ErrUnacknowledged = errors.New("there are fewer replicas than must acknowledge")
+)
 
 // A new primary leaves numbers out before its first stamp: others may have stamps that it lacks, those that its predecessor
 // wrote while it was cut off, and all that were written since a replica fell behind that then got the role. Who has a number
@@ -41,6 +46,8 @@ const (
 type heartbeat struct {
 	// db is for the stamp under way and for the gap that is being filled.
 	db *sql.DB
+	// turn is held while a stamp is written that needs no acknowledgement, and while commits are made to need them.
+	turn chan struct{}
 
 	mu sync.Mutex
 	// sessions are the ids of those that write now.
@@ -149,9 +156,15 @@ func (h *heartbeat) begin(ctx context.Context) (conn *sql.Conn, server uint32, e
 
 // Stamp writes the present time into the heartbeat table, as this server's row, and returns once the commit has been
 // acknowledged like any other, which may take as long as acknowledgements are waited for: ctx ends the waiting of the
-// caller only. The table is made when it is not there. generation is that in which this server is the primary, and the
-// facts must have been read since it became writable in it. One stamp at a time.
+// caller only. Where it would wait for replicas that are not there it is not begun: a server is not cloned while a transaction
+// of it is between the binary log and its commit. The table is made when it is missing. generation is that in which this
+// server is the primary. One stamp at a time.
 func (s *Server) Stamp(ctx context.Context, generation int64) error {
+	leave, err := s.acknowledgeable(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	conn, server, end, err := s.heartbeat.begin(ctx)
 	if err != nil {
 		return err
@@ -181,6 +194,39 @@ func (s *Server) Stamp(ctx context.Context, generation int64) error {
 		return fmt.Errorf("writing the heartbeat: %w", err)
 	}
 	return nil
+}
+
+// acknowledgeable is an error where a commit would wait for replicas that are not attached. Where no commit waits, none
+// begins to before leave is called.
+func (s *Server) acknowledgeable(ctx context.Context) (leave func(), err error) {
+	leave, err = s.heartbeat.alone(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("writing the heartbeat: %w", err)
+	}
+	m, err := s.Read(ctx)
+	if err == nil && !m.SemiSync.CanAcknowledge() {
+		err = ErrUnacknowledged
+	}
+	if err != nil {
+		leave()
+		return nil, fmt.Errorf("writing the heartbeat: %w", err)
+	}
+	if m.SemiSync.SourceEnabled {
+		// This commit may wait, and nobody is to wait for it.
+		leave()
+		return func() {}, nil
+	}
+	return leave, nil
+}
+
+// alone waits until nobody else is between looking whether commits wait for acknowledgements and what follows from that.
+func (h *heartbeat) alone(ctx context.Context) (leave func(), err error) {
+	select {
+	case h.turn <- struct{}{}:
+		return func() { <-h.turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 func (h *heartbeat) stamp(ctx context.Context, conn *sql.Conn, server uint32, generation int64) error {

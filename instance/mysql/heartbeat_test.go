@@ -61,6 +61,7 @@ func TestTheHeartbeat(t *testing.T) {
 		{"stamps are in UTC", stampsAreInUTC},
 		{"the tools read the table", theToolsReadTheTable},
 		{"a stamp that waits is ended by a step-down", aWaitingStampIsEndedByAStepDown},
+		{"no stamp is begun without a replica", noStampIsBegunWithoutAReplica},
 		{"stamps that nobody else has do not part two servers", strayStampsDoNotPart},
 	} {
 		if !t.Run(part.name, func(t *testing.T) { part.test(t, p) }) {
@@ -132,7 +133,9 @@ func theToolsReadTheTable(t *testing.T, p *pair) {
 
 func aWaitingStampIsEndedByAStepDown(t *testing.T, p *pair) {
 	p.semiSync(t)
-	must(t, p.b.SQL.StopReplicaIO(t.Context()))
+	// b stays attached and does not answer: a stamp is begun.
+	resume := p.b.Hang(t)
+	defer resume()
 	ended := make(chan error, 1)
 	go func() { ended <- p.a.SQL.Stamp(t.Context(), 1) }()
 	p.Eventually(func() int { return read(t, p.a).SemiSync.Waiting }).WithTimeout(patience).Should(gomega.Equal(1))
@@ -146,6 +149,19 @@ func aWaitingStampIsEndedByAStepDown(t *testing.T, p *pair) {
 		}
 	case <-time.After(patience):
 		t.Error("the stamp still waits")
+	}
+}
+
+func noStampIsBegunWithoutAReplica(t *testing.T, p *pair) {
+	must(t, p.a.SQL.SetSemiSync(t.Context(), true, false, 1))
+	must(t, p.a.SQL.OpenWrites(t.Context()))
+	must(t, p.b.SQL.StopReplicaIO(t.Context()))
+	p.Eventually(func() int { return read(t, p.a).SemiSync.Clients }).WithTimeout(patience).Should(gomega.Equal(0))
+	if err := p.a.SQL.Stamp(t.Context(), 1); !errors.Is(err, mysql.ErrUnacknowledged) {
+		t.Errorf("a stamp that nobody would acknowledge: %v", err)
+	}
+	if n := read(t, p.a).SemiSync.Waiting; n != 0 {
+		t.Errorf("%d sessions wait", n)
 	}
 }
 

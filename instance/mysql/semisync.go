@@ -24,6 +24,14 @@ func (s *Server) SetSemiSync(ctx context.Context, source, replica bool, waitFor 
 	if err != nil {
 		return err
 	}
+	if source && now[n.SourceEnabled] != "ON" {
+		// A stamp that is under way is not caught by it.
+		leave, err := s.heartbeat.alone(ctx)
+		if err != nil {
+			return fmt.Errorf("waiting for a stamp to be written: %w", err)
+		}
+		defer leave()
+	}
 	if waitFor > 0 {
 		// First, so that the source side never waits for a wrong number.
 		if _, err := s.change(ctx, now, n.WaitForReplicaCount, strconv.Itoa(waitFor), source); err != nil {

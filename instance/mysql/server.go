@@ -72,7 +72,7 @@ func Open(o Options) *Server {
 	l := &login{}
 	return &Server{
 		o: o, db: open(o, false, l, nil), reader: open(o, true, l, nil),
-		heartbeat: heartbeat{db: open(o, false, l, flavor.HeartbeatSession), sessions: map[uint64]bool{}},
+		heartbeat: heartbeat{db: open(o, false, l, flavor.HeartbeatSession), sessions: map[uint64]bool{}, turn: make(chan struct{}, 1)},
 	}
 }
 

@@ -15,6 +15,8 @@ type Database struct {
 	Name, CharacterSet, Collation string
 	// Owner has all privileges on it, from everywhere. No account is made when Owner.User is empty.
 	Owner Account
+	// Heartbeat makes the table of the heartbeat, while nobody waits for acknowledgements yet.
+	Heartbeat bool
 	// PostInitSQL are run in order by root.
 	PostInitSQL []string
 }
@@ -23,6 +25,9 @@ type Database struct {
 // GRANT as it is, and not as a pattern.
 func (d Database) statements(literal bool) []string {
 	var list []string
+	if d.Heartbeat {
+		list = append(list, flavor.CreateHeartbeatDatabase, flavor.CreateHeartbeatTable)
+	}
 	if d.Name != "" {
 		s := "CREATE DATABASE " + flavor.Identifier(d.Name)
 		if d.CharacterSet != "" {
