@@ -33,27 +33,43 @@ func Removed(ctx context.Context, c client.Client, live client.Reader, cluster *
 // Unwanted deletes the objects of a kind that belong to the Cluster as a whole and are not among the wanted names. list is
 // an empty list of that kind. One object's error does not keep the others from being deleted.
 func Unwanted(ctx context.Context, c client.Client, cluster *api.Cluster, list client.ObjectList, wanted []string) error {
+	return each(ctx, c, cluster, list, func(o client.Object) error {
+		if o.GetLabels()[api.LabelInstance] != "" || slices.Contains(wanted, o.GetName()) {
+			return nil
+		}
+		return discard(ctx, c, o, "it is not asked for any more")
+	})
+}
+
+// each goes through the objects of a kind that this very Cluster controls and that are not on their way out. All errors
+// are joined.
+func each(ctx context.Context, c client.Client, cluster *api.Cluster, list client.ObjectList, do func(client.Object) error) error {
 	ours := []client.ListOption{client.InNamespace(cluster.Namespace), client.MatchingLabels{api.LabelCluster: cluster.Name}}
 	if err := c.List(ctx, list, ours...); err != nil {
 		return fmt.Errorf("listing %T: %w", list, err)
 	}
 	var failed error
 	err := meta.EachListItem(list, func(item runtime.Object) error {
-		o, ok := item.(client.Object)
-		if !ok || o.GetDeletionTimestamp() != nil || !metav1.IsControlledBy(o, cluster) || o.GetLabels()[api.LabelInstance] != "" || slices.Contains(wanted, o.GetName()) {
-			return nil
-		}
-		uid := o.GetUID()
-		err := c.Delete(ctx, o, client.Preconditions{UID: &uid})
-		switch {
-		case err == nil:
-			ctrl.LoggerFrom(ctx).Info("deleted what is not asked for any more", "kind", fmt.Sprintf("%T", o), "name", o.GetName())
-		case !apierrors.IsNotFound(err):
-			failed = errors.Join(failed, fmt.Errorf("deleting %T %s: %w", o, o.GetName(), err))
+		if o, ok := item.(client.Object); ok && o.GetDeletionTimestamp() == nil && metav1.IsControlledBy(o, cluster) {
+			failed = errors.Join(failed, do(o))
 		}
 		return nil
 	})
 	return errors.Join(failed, err)
+}
+
+// discard deletes the object that was looked at. One that is gone already is no error.
+func discard(ctx context.Context, c client.Client, o client.Object, why string) error {
+	uid := o.GetUID()
+	err := c.Delete(ctx, o, client.Preconditions{UID: &uid})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("deleting %T %s (%s): %w", o, o.GetName(), why, err)
+	}
+	ctrl.LoggerFrom(ctx).Info("deleted", "kind", fmt.Sprintf("%T", o), "name", o.GetName(), "why", why)
+	return nil
 }
 
 // sweeper is one pass over one Cluster.
@@ -66,39 +82,19 @@ type sweeper struct {
 }
 
 func (s *sweeper) kind(ctx context.Context, list client.ObjectList) error {
-	ours := []client.ListOption{client.InNamespace(s.cluster.Namespace), client.MatchingLabels{api.LabelCluster: s.cluster.Name}}
-	if err := s.client.List(ctx, list, ours...); err != nil {
-		return fmt.Errorf("listing %T: %w", list, err)
-	}
-	var failed error
-	err := meta.EachListItem(list, func(item runtime.Object) error {
-		if o, ok := item.(client.Object); ok {
-			failed = errors.Join(failed, s.object(ctx, o))
-		}
-		return nil
-	})
-	return errors.Join(failed, err)
+	return each(ctx, s.client, s.cluster, list, func(o client.Object) error { return s.object(ctx, o) })
 }
 
-// object deletes one, if it is ours and its instance is gone.
+// object deletes one, if its instance is gone.
 func (s *sweeper) object(ctx context.Context, o client.Object) error {
 	instance := o.GetLabels()[api.LabelInstance]
-	if o.GetDeletionTimestamp() != nil || !metav1.IsControlledBy(o, s.cluster) || !objects.Removed(s.cluster, instance) {
+	if !objects.Removed(s.cluster, instance) {
 		return nil
 	}
 	if has, err := s.hasPod(ctx, instance); has || err != nil {
 		return err
 	}
-	uid := o.GetUID()
-	err := s.client.Delete(ctx, o, client.Preconditions{UID: &uid})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("deleting %T %s of the removed instance %s: %w", o, o.GetName(), instance, err)
-	}
-	ctrl.LoggerFrom(ctx).Info("deleted what a removed instance leaves", "kind", fmt.Sprintf("%T", o), "name", o.GetName(), "instance", instance)
-	return nil
+	return discard(ctx, s.client, o, "its instance "+instance+" was removed")
 }
 
 func (s *sweeper) hasPod(ctx context.Context, instance string) (bool, error) {
