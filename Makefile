@@ -17,7 +17,10 @@ LAB     := e2e/lab/lab
 TOOL    := go tool -modfile=go.tools.mod
 KUBECTL ?= $(if $(shell command -v kubectl),kubectl,bin/kubectl)
 LDFLAGS := -s -w -X main.version=$(VERSION)
-GOBUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
+# Programs, tests and tools are built alike, without a path of this checkout in them: what is compiled for one is
+# there for the others, and for another checkout.
+export CGO_ENABLED := 0
+export GOFLAGS := $(filter-out -trimpath -buildvcs=false,$(GOFLAGS)) -trimpath -buildvcs=false
 # The modules of this repository that a person works on; the lab's components have their own.
 MODULES := . e2e e2e/lab
 
@@ -30,7 +33,7 @@ help: ## Show this list
 ##@ See it
 .PHONY: demo demo-down
 demo: build image bin/kubectl ## Everything on a real Kubernetes made here: install, replicate, move and kill the primary
-	@cd e2e && go build -buildvcs=false -o ../bin/demo ./demo
+	@cd e2e && go build -o ../bin/demo ./demo
 	@bin/demo -image $(IMG) -archive bin/operator.tar -nodes $(NODES)
 
 demo-down: lab-down ## End the demo and leave nothing behind
@@ -85,14 +88,14 @@ test-demo: bin/kubectl ## The demonstration on the lab, as a test: no acknowledg
 # Most of what the tests on Clusters of their own do is wait.
 e2e: build image bin/kubectl ## The end-to-end suite on the lab (E2E="-run TestSwitchover" for some of it)
 	@cd e2e && CNMSQL_LAB=$(CURDIR)/$(LAB) CNMSQL_OPERATOR_ARCHIVE=$(CURDIR)/bin/operator.tar CNMSQL_BIN=$(CURDIR)/bin \
-	  ../.ci/with-lab go test -count=1 -parallel 4 -timeout 40m -v ./suite $(E2E)
+	  ../.ci/with-lab go test -count=1 -parallel 6 -timeout 40m -v ./suite $(E2E)
 
 chaos: build image bin/kubectl ## Random faults on the lab while clients write, in rounds; nothing may be lost (SEED= DURATION= CHAOS="-kinds ...")
-	@cd e2e && go build -buildvcs=false -o ../bin/chaos ./chaos
+	@cd e2e && go build -o ../bin/chaos ./chaos
 	@bin/chaos -archive bin/operator.tar -nodes $${NODES:-3} -seed $(SEED) -duration $(DURATION) $(CHAOS)
 
 bench-failover: build image bin/kubectl ## How long writes stand still, beside a script's steps and Group Replication (RUNS=10; BENCH="-ways kill,node -sides ours,gr -trace")
-	@cd e2e && go build -buildvcs=false -o ../bin/bench ./bench
+	@cd e2e && go build -o ../bin/bench ./bench
 	@bin/bench -archive bin/operator.tar -nodes $${NODES:-3} -runs $(RUNS) $(BENCH)
 
 bench: ## Go benchmarks
@@ -102,7 +105,7 @@ bench: ## Go benchmarks
 .PHONY: build image build-installer
 build: ## The programs, into bin/
 	@mkdir -p bin
-	@for p in operator instance kubectl-cnmsql; do $(GOBUILD) -o bin/$$p ./cmd/$$p; done
+	@for p in operator instance kubectl-cnmsql; do go build -ldflags '$(LDFLAGS)' -o bin/$$p ./cmd/$$p; done
 
 image: build ## The operator's image as an archive, bin/operator.tar (with Docker: docker build .)
 	@$(LAB) image --user 65532:65532 --label org.opencontainers.image.version=$(VERSION) \

@@ -39,43 +39,15 @@ func patch(content string) func(*testing.T, *framework.Environment, client.Objec
 	}
 }
 
-func wrongInputs() []wrong {
+// wrongAroundTheInstance keeps a first instance from being made, in the order in which it is met.
+func wrongAroundTheInstance() []wrong {
 	return []wrong{
-		{
-			name:      "image",
-			spoil:     func(c *api.Cluster) { c.Spec.ImageName = "nowhere.invalid/mysql:9.7" },
-			condition: api.ConditionReady, event: api.EventProvisioningFailed,
-			words: []string{"wrong-image-1", "nowhere.invalid/mysql:9.7", "correct spec.imageName"},
-			mend:  patch(`{"spec":{"imageName":"mysql:9.7"}}`),
-		},
-		{
-			name:      "parameter",
-			spoil:     func(c *api.Cluster) { c.Spec.MySQL.Parameters["no_such_variable"] = "1" },
-			condition: api.ConditionReady, event: api.EventProvisioningFailed,
-			words: []string{"wrong-parameter-1", "no_such_variable", "correct spec.mysql.parameters"},
-			mend:  patch(`{"spec":{"mysql":{"parameters":{"no_such_variable":null}}}}`),
-		},
 		{
 			name:      "managed",
 			spoil:     func(c *api.Cluster) { c.Spec.MySQL.Parameters["Gtid-Mode"] = "OFF" },
 			condition: api.ConditionSpecValid, event: api.EventInvalidSpec,
 			words: []string{"spec.mysql.parameters", "Gtid-Mode"},
 			mend:  patch(`{"spec":{"mysql":{"parameters":{"Gtid-Mode":null}}}}`),
-		},
-		{
-			name:      "class",
-			spoil:     func(c *api.Cluster) { c.Spec.Storage.StorageClass = new("e2e-no-such-class") },
-			condition: api.ConditionReady, event: api.EventProvisioningFailed,
-			words: []string{"wrong-class-1", "e2e-no-such-class", "spec.storage.storageClass", "create that class"},
-			mend: func(t *testing.T, e *framework.Environment, _ client.ObjectKey) {
-				t.Helper()
-				mode := storagev1.VolumeBindingWaitForFirstConsumer
-				class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "e2e-no-such-class"}, Provisioner: "rancher.io/local-path", VolumeBindingMode: &mode}
-				must(t, e.Client.Create(t.Context(), class))
-				t.Cleanup(func() {
-					_, _ = e.Kubectl(context.Background(), "delete", "storageclass", class.Name, "--ignore-not-found")
-				})
-			},
 		},
 		{
 			name:      "secret",
@@ -90,32 +62,6 @@ func wrongInputs() []wrong {
 			},
 		},
 		{
-			name:      "priority",
-			spoil:     func(c *api.Cluster) { c.Spec.PriorityClassName = "e2e-no-such-priority" },
-			condition: api.ConditionReady, event: api.EventProvisioningFailed,
-			words: []string{"wrong-priority-1", "refuses to create its Pod", "e2e-no-such-priority", "spec.priorityClassName"},
-			mend:  patch(`{"spec":{"priorityClassName":null}}`),
-		},
-		{
-			name:      "scheduler",
-			spoil:     func(c *api.Cluster) { c.Spec.SchedulerName = "e2e-nobody" },
-			condition: api.ConditionReady, event: api.EventProvisioningFailed,
-			words: []string{"wrong-scheduler-1", "e2e-nobody", "spec.schedulerName", "kubectl describe pod"},
-			mend:  patch(`{"spec":{"schedulerName":null}}`),
-		},
-		{
-			name: "settings",
-			spoil: func(c *api.Cluster) {
-				c.Spec.EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "e2e-settings"}}}}
-			},
-			condition: api.ConditionReady, event: api.EventProvisioningFailed,
-			words: []string{"wrong-settings-1", "e2e-settings", "spec.envFrom"},
-			mend: func(t *testing.T, e *framework.Environment, key client.ObjectKey) {
-				t.Helper()
-				must(t, e.Client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "e2e-settings"}}))
-			},
-		},
-		{
 			name:  "foreign",
 			spoil: func(*api.Cluster) {},
 			before: func(t *testing.T, e *framework.Environment, key client.ObjectKey) {
@@ -126,12 +72,73 @@ func wrongInputs() []wrong {
 				must(t, e.Client.Create(t.Context(), claim))
 			},
 			condition: api.ConditionReady, event: api.EventForeignObject,
-			words: []string{"PersistentVolumeClaim wrong-foreign-1", "does not belong to this Cluster", "delete or rename it"},
+			words: []string{"PersistentVolumeClaim around-1", "does not belong to this Cluster", "delete or rename it"},
 			mend: func(t *testing.T, e *framework.Environment, key client.ObjectKey) {
 				t.Helper()
 				_, err := e.Kubectl(t.Context(), "-n", key.Namespace, "delete", "pvc", key.Name+"-1")
 				must(t, err)
 			},
+		},
+		{
+			name:      "class",
+			spoil:     func(c *api.Cluster) { c.Spec.Storage.StorageClass = new("e2e-no-such-class") },
+			condition: api.ConditionReady, event: api.EventProvisioningFailed,
+			words: []string{"around-1", "e2e-no-such-class", "spec.storage.storageClass", "create that class"},
+			mend: func(t *testing.T, e *framework.Environment, _ client.ObjectKey) {
+				t.Helper()
+				mode := storagev1.VolumeBindingWaitForFirstConsumer
+				class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "e2e-no-such-class"}, Provisioner: "rancher.io/local-path", VolumeBindingMode: &mode}
+				must(t, e.Client.Create(t.Context(), class))
+				t.Cleanup(func() {
+					_, _ = e.Kubectl(context.Background(), "delete", "storageclass", class.Name, "--ignore-not-found")
+				})
+			},
+		},
+		{
+			name:      "priority",
+			spoil:     func(c *api.Cluster) { c.Spec.PriorityClassName = "e2e-no-such-priority" },
+			condition: api.ConditionReady, event: api.EventProvisioningFailed,
+			words: []string{"around-1", "refuses to create its Pod", "e2e-no-such-priority", "spec.priorityClassName"},
+			mend:  patch(`{"spec":{"priorityClassName":null}}`),
+		},
+	}
+}
+
+// wrongInsideTheInstance keeps one from running, in the order in which it is met.
+func wrongInsideTheInstance() []wrong {
+	return []wrong{
+		{
+			name:      "scheduler",
+			spoil:     func(c *api.Cluster) { c.Spec.SchedulerName = "e2e-nobody" },
+			condition: api.ConditionReady, event: api.EventProvisioningFailed,
+			words: []string{"inside-1", "e2e-nobody", "spec.schedulerName", "kubectl describe pod"},
+			mend:  patch(`{"spec":{"schedulerName":null}}`),
+		},
+		{
+			name:      "image",
+			spoil:     func(c *api.Cluster) { c.Spec.ImageName = "nowhere.invalid/mysql:9.7" },
+			condition: api.ConditionReady, event: api.EventProvisioningFailed,
+			words: []string{"inside-1", "nowhere.invalid/mysql:9.7", "correct spec.imageName"},
+			mend:  patch(`{"spec":{"imageName":"mysql:9.7"}}`),
+		},
+		{
+			name: "settings",
+			spoil: func(c *api.Cluster) {
+				c.Spec.EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "e2e-settings"}}}}
+			},
+			condition: api.ConditionReady, event: api.EventProvisioningFailed,
+			words: []string{"inside-1", "e2e-settings", "spec.envFrom"},
+			mend: func(t *testing.T, e *framework.Environment, key client.ObjectKey) {
+				t.Helper()
+				must(t, e.Client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "e2e-settings"}}))
+			},
+		},
+		{
+			name:      "parameter",
+			spoil:     func(c *api.Cluster) { c.Spec.MySQL.Parameters["no_such_variable"] = "1" },
+			condition: api.ConditionReady, event: api.EventProvisioningFailed,
+			words: []string{"inside-1", "no_such_variable", "correct spec.mysql.parameters"},
+			mend:  patch(`{"spec":{"mysql":{"parameters":{"no_such_variable":null}}}}`),
 		},
 	}
 }
@@ -145,19 +152,30 @@ func (w wrong) tells(t *testing.T, e *framework.Environment, key client.ObjectKe
 		Should(ContainElement(And(append(contain(w.words), HavePrefix(w.event+": "))...)))
 }
 
-// Wrong input is named in a condition and in an event, and to correct it is enough.
-func (w wrong) isNamedAndCorrected(t *testing.T) {
-	e := environment(t)
-	c := newCluster("wrong-"+w.name, 1)
-	w.spoil(c)
-	if w.before != nil {
-		w.before(t, e, client.ObjectKeyFromObject(c))
+// A Cluster on which much is wrong is told one thing after the other, in a condition and in an event, and to correct
+// what it says is enough to get on to the next.
+func correctedStepByStep(name string, all []wrong) func(*testing.T) {
+	return func(t *testing.T) {
+		e := environment(t)
+		c := newCluster(name, 1)
+		for _, w := range all {
+			w.spoil(c)
+			if w.before != nil {
+				w.before(t, e, client.ObjectKeyFromObject(c))
+			}
+		}
+		key := create(t, e, c)
+		for _, w := range all {
+			if !t.Run(w.name, func(t *testing.T) {
+				w.tells(t, e, key)
+				comesToRest(t, e, key, 3*time.Second)
+			}) {
+				return
+			}
+			w.mend(t, e, key)
+		}
+		ready(t, e, key)
 	}
-	key := create(t, e, c)
-	w.tells(t, e, key)
-	comesToRest(t, e, key, 3*time.Second)
-	w.mend(t, e, key)
-	ready(t, e, key)
 }
 
 // A storage class whose provisioner nobody runs is named with it. Its claim cannot be given another class, so

@@ -14,9 +14,8 @@ func TestOnClustersOfTheirOwn(t *testing.T) {
 	}
 	// The longest first.
 	aside("scaling up, down and up again", scalingUpDownAndUpAgain)
-	for _, w := range wrongInputs() {
-		aside("wrong "+w.name+" is named and corrected", w.isNamedAndCorrected)
-	}
+	aside("what is wrong inside an instance is named and corrected", correctedStepByStep("inside", wrongInsideTheInstance()))
+	aside("what is wrong around an instance is named and corrected", correctedStepByStep("around", wrongAroundTheInstance()))
 	aside("a storage class that nobody serves is named", storageClassThatNobodyServesIsNamed)
 	aside("an application that writes from the first moment holds nothing up", earlyApplicationHoldsNothingUp)
 	aside("a deleted Cluster leaves nothing", deletedClusterLeavesNothing)

@@ -21,6 +21,13 @@ const beWatchdog = "CNMSQL_TEST_WATCHDOG"
 // hostsVariable tells a test process that it sees the host names of the instances.
 const hostsVariable = "CNMSQL_TEST_HOSTS"
 
+// clusters is for how many Clusters there are host names, for each with that many instances.
+const clusters, instances = 50, 3
+
+func namespace(cluster int) string { return fmt.Sprintf("test%d", cluster) }
+
+func address(cluster, instance int) string { return fmt.Sprintf("127.0.%d.%d", cluster, 10+instance) }
+
 // TestMain runs the tests in a mount and a network namespace of their own where that is possible: there the instances
 // have host names, by an /etc/hosts that nobody else sees, and ports that nobody else uses.
 func TestMain(m *testing.M) {
@@ -80,8 +87,10 @@ func mountHosts() error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // the mount keeps the file
 	text := "127.0.0.1 localhost\n"
-	for n := 1; n <= 3; n++ {
-		text += fmt.Sprintf("127.0.0.%d c-%d.cnmsqltest.svc\n", 10+n, n)
+	for c := range clusters {
+		for n := range instances {
+			text += fmt.Sprintf("%s c-%d.%s.svc\n", address(c+1, n+1), n+1, namespace(c+1))
+		}
 	}
 	path := filepath.Join(dir, "hosts")
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil { //nolint:gosec // the server reads it, too

@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -41,17 +42,24 @@ var small = map[string]string{
 // cluster is a Cluster of real instance managers with real servers, each on an address of its own. The test
 // is the operator.
 type cluster struct {
-	t    *testing.T
-	root string
-	dir  string
-	api  *apitest.Server
-	ca   *x509.Certificate
-	key  *ecdsa.PrivateKey
+	t      *testing.T
+	number int // in this process; part of the namespace's name and of the addresses
+	root   string
+	dir    string
+	api    *apitest.Server
+	ca     *x509.Certificate
+	key    *ecdsa.PrivateKey
 }
+
+// made counts the Clusters of this process.
+var made atomic.Int32
 
 func newCluster(t *testing.T, semiSync bool) *cluster {
 	t.Helper()
-	c := &cluster{t: t, root: mysqltest.Root(t)}
+	c := &cluster{t: t, root: mysqltest.Root(t), number: int(made.Add(1))}
+	if c.number > clusters {
+		t.Fatalf("there are host names for %d Clusters", clusters)
+	}
 	dir, err := os.MkdirTemp("", "im") // short: the path of a socket has at most 107 characters
 	c.must(err)
 	c.dir = dir
@@ -60,10 +68,12 @@ func newCluster(t *testing.T, semiSync bool) *cluster {
 	if semiSync {
 		enableSemiSync(&spec)
 	}
-	c.api = apitest.New(t, api.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "cnmsqltest", UID: "u"}, Spec: spec})
+	c.api = apitest.New(t, api.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: c.namespace(), UID: "u"}, Spec: spec})
 	c.makeAuthority()
 	return c
 }
+
+func (c *cluster) namespace() string { return namespace(c.number) }
 
 func enableSemiSync(s *api.ClusterSpec) {
 	s.MinSyncReplicas = 1
@@ -125,7 +135,7 @@ type member struct {
 // start runs the manager of instance n, in a new Pod on the volume it had before.
 func (c *cluster) start(n int) *member {
 	c.t.Helper()
-	name, address := fmt.Sprintf("c-%d", n), fmt.Sprintf("127.0.0.%d", 10+n)
+	name, address := fmt.Sprintf("c-%d", n), address(c.number, n)
 	dir := filepath.Join(c.dir, name)
 	p := Paths{
 		Data: filepath.Join(dir, "data"), Binlog: filepath.Join(dir, "none"), Run: filepath.Join(dir, "run"), Tmp: filepath.Join(dir, "tmp"),
@@ -134,7 +144,7 @@ func (c *cluster) start(n int) *member {
 	for _, d := range []string{p.Data, p.Run, p.Tmp} {
 		c.must(os.MkdirAll(d, 0o755))
 	}
-	c.issue(p.ServerTLS, name, name, name+".cnmsqltest.svc", "localhost")
+	c.issue(p.ServerTLS, name, name, name+"."+c.namespace()+".svc", "localhost")
 	c.issue(p.Replication, api.SubjectReplication)
 	for account, user := range map[string]string{
 		"root": "root", "app": "app", "control": api.AccountControl, "replication": api.AccountReplication,
@@ -143,7 +153,7 @@ func (c *cluster) start(n int) *member {
 		c.write(filepath.Join(p.Credentials, account), "password", account+"-secret")
 	}
 	e := Config{
-		Cluster: "c", Namespace: "cnmsqltest", ClusterUID: "u", Instance: name, PodUID: uuid.NewString(), Paths: p, Listen: address,
+		Cluster: "c", Namespace: c.namespace(), ClusterUID: "u", Instance: name, PodUID: uuid.NewString(), Paths: p, Listen: address,
 		Mysqld: func(args ...string) mysqld.Command {
 			return mysqltest.Command(c.root, "usr/sbin/mysqld", append(args,
 				"--basedir="+filepath.Join(c.root, "usr"), "--lc-messages-dir="+filepath.Join(c.root, "usr/share/mysql"),
@@ -265,6 +275,7 @@ func (m *member) probe(path string) (int, string) {
 }
 
 func TestTheFirstInstanceServesResumesAndStops(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, false)
 	m := c.bootstrap()
 	s := c.api.Status()
@@ -343,14 +354,13 @@ func corrupted(c *cluster) {
 }
 
 func TestInstancesJoinAndChangeTheRole(t *testing.T) {
+	if os.Getenv(hostsVariable) == "" {
+		t.Skip("instances have host names in namespaces of their own alone, which root can make")
+	}
+	t.Parallel()
 	for _, semiSync := range []string{"off", "on", "switched on later"} {
 		t.Run("semi-sync "+semiSync, func(t *testing.T) {
-			for n := range 3 {
-				host := fmt.Sprintf("c-%d.cnmsqltest.svc", n+1)
-				if addresses, err := net.LookupHost(host); err != nil || addresses[0] != fmt.Sprintf("127.0.0.%d", 11+n) {
-					t.Skipf("%s is not 127.0.0.%d here (add it to /etc/hosts)", host, 11+n)
-				}
-			}
+			t.Parallel()
 			changeRoles(t, semiSync)
 		})
 	}

@@ -41,7 +41,7 @@ func play(part string) {
 	case "stubborn": // ignores SIGTERM
 		signal.Ignore(syscall.SIGTERM)
 		ready()
-		select {}
+		forever()
 	case "environment":
 		say(os.Getenv("MYSQLD_PARENT_PID") + " " + fmt.Sprint(os.Getppid()))
 	case "print":
@@ -51,10 +51,17 @@ func play(part string) {
 	case "family": // a child that would outlive it
 		child("serve")
 		say("ready")
-		select {}
+		forever()
 	case "exit-after":
 		d, _ := time.ParseDuration(argument)
 		time.Sleep(d)
+	}
+}
+
+// forever waits without an end. (Go ends a program in which every goroutine waits for another.)
+func forever() {
+	for {
+		_ = syscall.Pause()
 	}
 }
 

@@ -2,10 +2,11 @@ package fakeapi
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/managedfields"
@@ -31,9 +32,7 @@ func clusterConverter(t testing.TB) managedfields.TypeConverter {
 }
 
 func clusterSchema() (*spec.Schema, error) {
-	_, here, _, _ := runtime.Caller(0)
-	path := filepath.Join(filepath.Dir(here), "..", "..", "..", "config", "crd", "bases", "mysql.cnmsql.co_clusters.yaml")
-	raw, err := os.ReadFile(path)
+	raw, path, err := readAbove("config/crd/bases/mysql.cnmsql.co_clusters.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("reading the CRD: %w", err)
 	}
@@ -58,4 +57,21 @@ func clusterSchema() (*spec.Schema, error) {
 		map[string]any{"group": gv.Group, "version": gv.Version, "kind": "Cluster"},
 	})
 	return schema, nil
+}
+
+// readAbove reads a file of the repository. A test runs in the folder of its package, which is somewhere below the top.
+func readAbove(name string) (content []byte, path string, err error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, "", err
+	}
+	for {
+		path = filepath.Join(dir, name)
+		content, err = os.ReadFile(path)
+		above := filepath.Dir(dir)
+		if !errors.Is(err, fs.ErrNotExist) || above == dir {
+			return content, path, err
+		}
+		dir = above
+	}
 }
