@@ -99,6 +99,7 @@ const (
 	EventProvisioningFailed    = "ProvisioningFailed"
 	EventForeignObject         = "ForeignObject"
 	EventApplyFailed           = "ApplyFailed"
+	EventCommitsLetGo          = "CommitsLetGo"
 	EventVolumeNotWritable     = "VolumeNotWritable"
 	EventFenced                = "InstanceFenced"
 	EventUnfenced              = "InstanceUnfenced"

@@ -2,6 +2,7 @@ package semisync
 
 import (
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -31,7 +32,11 @@ type decision struct {
 	// settings is what the primary is asked for; nil when it needs nothing.
 	settings *protocol.SemiSyncSettings
 	primary  string
-	raising  *raise
+	// cloning are the instances for which commits are let go.
+	cloning []string
+	memory
+	// waits tells that something is waited for that no event may tell of.
+	waits bool
 }
 
 func decide(f facts) decision {
@@ -57,9 +62,37 @@ func decide(f facts) decision {
 			d.settings = &protocol.SemiSyncSettings{WaitFor: int(want), Generation: c.Status.CurrentPrimaryGeneration}
 		}
 		d.raise(f, primary, ackers, want)
+		d.waits = d.raising != nil
+		d.letGo(f, primary)
 	}
 	d.condition = f.condition(primary, ackers, int(want))
 	return d
+}
+
+// letGoAfter is how long commits may keep a clone from its end: somebody may come back who acknowledges.
+const letGoAfter = 10 * time.Second
+
+// letGo has the primary give up commits that wait for acknowledgements when these do not come and the clone of a replica
+// stands still: its end waits until no transaction is between the binary log and its commit, and they wait for the replica.
+func (d *decision) letGo(f facts, primary *protocol.Report) {
+	s := primary.MySQL.SemiSync
+	// A replica that is gone may be taken for a connected one until TCP gives it up. The stamp that waits knows better.
+	waited := primary.Heartbeat != nil && primary.Heartbeat.WaitingMillis >= letGoAfter.Milliseconds()
+	if len(f.cloning) == 0 || s.CanAcknowledge() && !waited {
+		return
+	}
+	d.waits = true
+	if s.Waiting == 0 || primary.NoRoom() != "" {
+		return
+	}
+	d.stuck = f.stuck
+	if d.stuck.IsZero() {
+		d.stuck = f.now
+	}
+	if d.settings == nil && f.now.Sub(d.stuck) >= letGoAfter {
+		d.settings = &protocol.SemiSyncSettings{WaitFor: s.WaitFor, Generation: f.cluster.Status.CurrentPrimaryGeneration, LetGo: true}
+		d.cloning, d.stuck = f.cloning, f.now
+	}
 }
 
 // wanted is how many acknowledgements each commit is to wait for: as many as are configured, or, where availability goes

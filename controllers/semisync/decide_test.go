@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -247,5 +248,64 @@ func TestRaiseBeginsAnewWithAnotherPrimary(t *testing.T) {
 	f.raising = &raise{generation: 3, boot: "b0", waitFor: 2, read: true}
 	if d := decide(f); d.status.Effective != 1 {
 		t.Error("a raise of another server process was taken for this one")
+	}
+}
+
+// Where the end of a clone and commits wait for one another, the commits are let go after some time.
+func TestCommitsThatKeepAReplicaFromBeingClonedAreLetGo(t *testing.T) {
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	waits := func() facts {
+		f := healthy(t)
+		delete(f.reports, "c1-2")
+		delete(f.reports, "c1-3")
+		f.reports["c1-1"].MySQL.SemiSync = protocol.SemiSync{SourceEnabled: true, SourceActive: true, WaitFor: 1, Waiting: 3}
+		f.cloning, f.now = []string{"c1-3"}, begin
+		return f
+	}
+	f := waits()
+	d := decide(f)
+	if d.settings != nil || !d.stuck.Equal(begin) || !d.waits {
+		t.Errorf("at once: %+v, stuck since %s, waits %t", d.settings, d.stuck, d.waits)
+	}
+	f.memory, f.now = d.memory, begin.Add(letGoAfter)
+	d = decide(f)
+	if want := (protocol.SemiSyncSettings{WaitFor: 1, Generation: 3, LetGo: true}); d.settings == nil || *d.settings != want || !slices.Equal(d.cloning, f.cloning) {
+		t.Errorf("after some time: %+v for %v", d.settings, d.cloning)
+	}
+	f.memory, f.now = d.memory, f.now.Add(time.Second)
+	if d = decide(f); d.settings != nil {
+		t.Errorf("again, a second later: %+v", d.settings)
+	}
+	for name, given := range map[string]func(*facts){
+		"nobody is cloned":                   func(f *facts) { f.cloning = nil },
+		"no commit waits":                    func(f *facts) { f.reports["c1-1"].MySQL.SemiSync.Waiting = 0 },
+		"they can be acknowledged":           func(f *facts) { f.reports["c1-1"].MySQL.SemiSync.Clients = 1 },
+		"the volume has no room":             func(f *facts) { f.reports["c1-1"].Volumes = []protocol.Volume{{Name: "data", ReadOnly: true}} },
+		"another count is asked for":         func(f *facts) { f.reports["c1-1"].MySQL.SemiSync.WaitFor = 2 },
+		"they have not waited for long":      func(f *facts) { f.stuck = begin.Add(-letGoAfter + time.Second) },
+		"semi-sync is not asked for":         func(f *facts) { f.cluster.Spec.MySQL.SemiSync.Enabled = false },
+		"the primary is not heard":           func(f *facts) { delete(f.reports, "c1-1") },
+		"it is another generation's primary": func(f *facts) { f.reports["c1-1"].Role.Generation = 2 },
+	} {
+		f := waits()
+		f.stuck = begin.Add(-time.Hour)
+		given(&f)
+		if d := decide(f); d.settings != nil && d.settings.LetGo {
+			t.Errorf("%s: %+v", name, d.settings)
+		}
+	}
+	f = waits()
+	f.stuck = begin.Add(-time.Hour)
+	f.reports["c1-1"].MySQL.SemiSync.Waiting = 0
+	if d := decide(f); !d.stuck.IsZero() || !d.waits {
+		t.Errorf("when none waits any more: stuck since %s, waits %t", d.stuck, d.waits)
+	}
+	// A replica that is gone counts as connected for as long as nobody has noticed.
+	f = waits()
+	f.stuck = begin.Add(-time.Hour)
+	f.reports["c1-1"].MySQL.SemiSync.Clients = 1
+	f.reports["c1-1"].Heartbeat = &protocol.Heartbeat{WaitingMillis: letGoAfter.Milliseconds()}
+	if d := decide(f); d.settings == nil || !d.settings.LetGo {
+		t.Errorf("a stamp waits: %+v", d.settings)
 	}
 }

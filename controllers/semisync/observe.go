@@ -20,16 +20,33 @@ type facts struct {
 	reports map[string]*protocol.Report
 	// unasked tells that of some instance nobody knows yet whether it is heard.
 	unasked bool
+	// cloning are the instances whose data are to be copied from the primary, and of which nothing comes.
+	cloning []string
+	// memory is what was remembered of the last decision.
+	memory
+	now time.Time
+}
+
+// memory is what a reconciler remembers of a Cluster. Lost with the process: then it waits anew, which is longer but as
+// safe.
+type memory struct {
 	// raising is what a raise under way waits for; nil when there is none.
 	raising *raise
+	// stuck is since when a clone and commits have waited for one another; zero when they do not.
+	stuck time.Time
 }
 
 func (r *Reconciler) observe(c *api.Cluster) facts {
 	key := client.ObjectKeyFromObject(c)
-	f := facts{cluster: c, reports: map[string]*protocol.Report{}, raising: r.recall(key)}
+	f := facts{cluster: c, reports: map[string]*protocol.Report{}, memory: r.recall(key), now: time.Now()}
 	for _, instance := range c.Status.InstanceNames {
-		if report, ok := heard(r.Instances, key, instance); ok {
-			f.reports[instance] = report
+		report, age, ok := r.Instances.Report(key, instance)
+		ok = ok && age <= time.Duration(freshness)
+		if ok && report.Provision != nil && report.Provision.Step == protocol.StepCloning && report.Provision.Stalled {
+			f.cloning = append(f.cloning, instance)
+		}
+		if ok && report.MySQL != nil {
+			f.reports[instance] = &report
 		} else if r.Instances.Unasked(key, instance) {
 			f.unasked = true
 		}
@@ -37,29 +54,21 @@ func (r *Reconciler) observe(c *api.Cluster) facts {
 	return f
 }
 
-func heard(instances Instances, key types.NamespacedName, instance string) (*protocol.Report, bool) {
-	report, age, ok := instances.Report(key, instance)
-	if !ok || age > time.Duration(freshness) || report.MySQL == nil {
-		return nil, false
-	}
-	return &report, true
-}
-
-func (r *Reconciler) recall(key types.NamespacedName) *raise {
+func (r *Reconciler) recall(key types.NamespacedName) memory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.raising[key]
+	return r.memory[key]
 }
 
-func (r *Reconciler) remember(key types.NamespacedName, to *raise) {
+func (r *Reconciler) remember(key types.NamespacedName, m memory) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if to == nil {
-		delete(r.raising, key)
+	if m == (memory{}) {
+		delete(r.memory, key)
 		return
 	}
-	if r.raising == nil {
-		r.raising = map[types.NamespacedName]*raise{}
+	if r.memory == nil {
+		r.memory = map[types.NamespacedName]memory{}
 	}
-	r.raising[key] = to
+	r.memory[key] = m
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,15 +46,15 @@ type Reconciler struct {
 	Client    client.Client
 	Instances Instances
 
-	mu sync.Mutex
-	// raising is what a raise under way waits for. Lost with the process: then it waits anew, which is longer
-	// but as safe.
-	raising map[types.NamespacedName]*raise
+	Events events.EventRecorder
+
+	mu     sync.Mutex
+	memory map[types.NamespacedName]memory
 }
 
 // SetupWithManager registers the reconciler.
 func SetupWithManager(mgr ctrl.Manager, o Options) error {
-	r := &Reconciler{Client: mgr.GetClient(), Instances: o.Instances}
+	r := &Reconciler{Client: mgr.GetClient(), Instances: o.Instances, Events: mgr.GetEventRecorder(Manager)}
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named("semisync").
 		For(&api.Cluster{}, builder.WithPredicates(scope.Changed(lookedAt))).
@@ -76,7 +77,7 @@ func lookedAt(s *api.ClusterStatus) any {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	c, err := scope.Cluster(ctx, r.Client, req.NamespacedName)
 	if c == nil {
-		r.remember(req.NamespacedName, nil)
+		r.remember(req.NamespacedName, memory{})
 		return ctrl.Result{}, err
 	}
 	return r.act(ctx, c, decide(r.observe(c)))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,6 +28,8 @@ type managers struct {
 	written []int
 	refuse  error
 	unasked string
+	of      *Reconciler
+	events  *events.FakeRecorder
 }
 
 func (m *managers) Report(_ types.NamespacedName, instance string) (protocol.Report, time.Duration, bool) {
@@ -53,7 +56,9 @@ func newBench(t *testing.T, given func(*facts)) (*fakeapi.Server, *managers, fun
 	given(&f)
 	s := fakeapi.New(t, f.cluster)
 	m := &managers{reports: f.reports, server: s}
-	r := &Reconciler{Client: s, Instances: m}
+	m.events = events.NewFakeRecorder(10)
+	r := &Reconciler{Client: s, Instances: m, Events: m.events}
+	m.of = r
 	return s, m, func() (ctrl.Result, error) {
 		return r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(f.cluster)})
 	}
@@ -128,8 +133,8 @@ func TestOldReportIsNoReport(t *testing.T) {
 func TestMemoryOfADeletedClusterIsGivenUp(t *testing.T) {
 	r := &Reconciler{Client: fakeapi.New(t), Instances: &managers{}}
 	key := types.NamespacedName{Namespace: "shop", Name: "c1"}
-	r.remember(key, &raise{})
-	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil || r.recall(key) != nil {
+	r.remember(key, memory{raising: &raise{}})
+	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil || r.recall(key) != (memory{}) {
 		t.Error("the raise of a Cluster that is gone is kept", err)
 	}
 }
@@ -157,5 +162,40 @@ func TestNothingIsLoweredBeforeEverybodyWasAsked(t *testing.T) {
 	}
 	if n := get(); n != 1 || len(m.calls) != 1 || m.calls[0].WaitFor != 1 {
 		t.Errorf("afterwards: effective %d, asked for %v", n, m.calls)
+	}
+}
+
+// Whoever is being cloned answers without a server, and no event tells that commits go on waiting. They are let go in the
+// end, and that is told.
+func TestCommitsAreLetGoForAReplicaWhoseCloneStandsStill(t *testing.T) {
+	_, m, reconcile := newBench(t, func(f *facts) {
+		delete(f.reports, "c1-2")
+		f.reports["c1-3"] = &protocol.Report{Instance: "c1-3", Provision: &protocol.Provision{Step: protocol.StepCloning, Stalled: true}}
+		f.reports["c1-1"].MySQL.SemiSync = protocol.SemiSync{SourceEnabled: true, SourceActive: true, WaitFor: 1, Waiting: 1}
+	})
+	again := func() {
+		t.Helper()
+		if result, err := reconcile(); err != nil || result.RequeueAfter == 0 {
+			t.Fatalf("%+v, %v", result, err)
+		}
+	}
+	again()
+	if len(m.calls) > 0 {
+		t.Errorf("at once: %v", m.calls)
+	}
+	for key, memory := range m.of.memory {
+		memory.stuck = memory.stuck.Add(-letGoAfter)
+		m.of.memory[key] = memory
+	}
+	again()
+	if len(m.calls) != 1 || !m.calls[0].LetGo {
+		t.Errorf("calls %v", m.calls)
+	}
+	if told := <-m.events.Events; !strings.Contains(told, api.EventCommitsLetGo) || !strings.Contains(told, "c1-3 cannot be cloned") {
+		t.Errorf("told %q", told)
+	}
+	m.reports["c1-3"].Provision.Stalled = false
+	if result, err := reconcile(); err != nil || result.RequeueAfter != 0 {
+		t.Errorf("when the clone goes on: %+v, %v", result, err)
 	}
 }

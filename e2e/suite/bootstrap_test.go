@@ -98,6 +98,7 @@ func earlyApplicationHoldsNothingUp(t *testing.T) {
 		_, err := rw.ExecContext(t.Context(), "CREATE TABLE IF NOT EXISTS early (id INT)")
 		return err
 	}, "20s", "200ms").Should(Succeed())
+	theOnlyReplicaIsMadeAnewUnderWrites(t, e, key)
 }
 
 func tryToWrite(ctx context.Context, e *framework.Environment, key client.ObjectKey) {

@@ -77,7 +77,8 @@ type Loop struct {
 	unclosed  since // a fenced server is not read-only
 	handover  since // a fenced primary has given everything back but its server
 	reasserts atomic.Int64
-	waitKey   string // what is waited for, without its figures
+	letGo     atomic.Int64 // until when commits are to be let go that nobody can acknowledge
+	waitKey   string       // what is waited for, without its figures
 	waitSince time.Duration
 	waitPause time.Duration
 	repeat    time.Duration // pause after a step that failed
@@ -168,6 +169,7 @@ func (l *Loop) observe(ctx context.Context) moment {
 	f.ServerStuck = l.silent.lasts(runs && !f.ServerRunning, now) >= hangBound ||
 		l.unclosed.lasts(role.Unclosed(f, m.intent), now) >= closeBound(l.o.NoRoom)
 	f.HandoverOverdue = l.handover.lasts(role.HandingOver(f, m.intent), now) >= handoffBound
+	f.LetGo = int64(now) < l.letGo.Load()
 	f.RetryDue = l.retryDue(f.MySQL, now)
 	if m.intent.CurrentPrimary == l.o.Name {
 		l.wasOne, l.primaryAt = true, now

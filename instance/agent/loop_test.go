@@ -441,3 +441,36 @@ func TestTheOperatorSetsTheAcknowledgementsOfAWritablePrimaryOnly(t *testing.T) 
 		}
 	})
 }
+
+// Commits that wait are let go when the operator asks for it, and the server is open again without anybody having to agree
+// to it.
+func TestThePrimaryLetsCommitsGoThatNobodyCanAcknowledge(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.api.cluster.Spec.MinSyncReplicas = 1
+		w.api.cluster.Spec.MySQL.SemiSync = &api.SemiSyncConfiguration{Enabled: true}
+		w.primary()
+		w.start()
+		w.wantSteps("semi-sync", "open writes")
+		ask := func() {
+			t.Helper()
+			if err := w.loop.SetSemiSync(t.Context(), protocol.SemiSyncSettings{WaitFor: 1, Generation: 3, LetGo: true}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Second)
+		}
+		ask()
+		w.wantSteps("semi-sync", "open writes", "semi-sync") // none waits: the count is set and nothing else
+		w.server.alter(func(m *protocol.MySQL) { m.SemiSync.SourceActive, m.SemiSync.Waiting = true, 2 })
+		time.Sleep(10 * time.Second)
+		w.wantSteps("semi-sync", "open writes", "semi-sync") // the wish is old
+		ask()
+		w.wantSteps("semi-sync", "open writes", "semi-sync", "semi-sync", "demote", "semi-sync", "open writes")
+		if w.loop.Reasserts() != 0 {
+			t.Error("it is counted as closed by somebody else")
+		}
+		if m := w.server.now(); !m.Writable() || m.Offline || !m.SemiSync.SourceEnabled {
+			t.Errorf("%+v", m)
+		}
+	})
+}

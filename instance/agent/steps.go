@@ -8,7 +8,6 @@ import (
 
 	api "cnmsql.co/operator/api/v1alpha1"
 	"cnmsql.co/operator/instance/mysql"
-	"cnmsql.co/operator/instance/protocol"
 	"cnmsql.co/operator/instance/role"
 )
 
@@ -55,8 +54,7 @@ func (l *Loop) do(ctx context.Context, m *moment, d role.Decision) error {
 	s := l.o.Server
 	switch d.Step.Kind {
 	case role.Demote:
-		l.closing.opened = 0
-		return s.Demote(ctx, mysql.DemoteOptions{DrainAfter: stepDownDrain})
+		return l.demote(ctx)
 	case role.AcquireLease:
 		return l.o.Keeper.Acquire(ctx)
 	case role.ReleaseLease:
@@ -94,6 +92,23 @@ func (l *Loop) do(ctx context.Context, m *moment, d role.Decision) error {
 	case role.Rest, role.Wait, role.AskPeers, role.Confirm:
 	}
 	return fmt.Errorf("there is no way to carry out %q", d.Step.Kind)
+}
+
+// demote makes the server read-only. One that stays writable was closed by nobody.
+func (l *Loop) demote(ctx context.Context) error {
+	l.letGo.Store(0)
+	opened := l.closing.opened
+	l.closing.opened = 0
+	err := l.o.Server.Demote(ctx, mysql.DemoteOptions{DrainAfter: stepDownDrain})
+	if err == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+	defer cancel()
+	if m, readErr := l.o.Server.Read(ctx); readErr == nil && m.Writable() {
+		l.closing.opened = opened
+	}
+	return err
 }
 
 // keepStopped begins to end the server, cleanly or not, and keeps it stopped; or it ends that.
@@ -157,36 +172,4 @@ func (l *Loop) remember(m *moment, d role.Decision) {
 	if !d.Step.Kind.KeepsAnswers() {
 		l.peers = nil
 	}
-}
-
-// SetSemiSync changes how many acknowledgements a writable primary waits for, between two steps of the role.
-func (l *Loop) SetSemiSync(ctx context.Context, want protocol.SemiSyncSettings) error {
-	if want.WaitFor < 1 {
-		return fmt.Errorf("%w: waitFor must be at least 1", ErrRefused)
-	}
-	if err := l.step.enter(ctx); err != nil {
-		return fmt.Errorf("waiting for the present step to end: %w", err)
-	}
-	defer l.step.leave()
-	m := l.o.Watcher.Cluster()
-	switch {
-	case m == nil || m.Status.CurrentPrimary != l.o.Name:
-		return fmt.Errorf("%w: %s is not the primary", ErrRefused, l.o.Name)
-	case m.Status.CurrentPrimaryGeneration != want.Generation:
-		return fmt.Errorf("%w: this is generation %d, not %d", ErrRefused, m.Status.CurrentPrimaryGeneration, want.Generation)
-	case !m.SemiSyncEnabled():
-		return fmt.Errorf("%w: semi-synchronous replication is not configured", ErrRefused)
-	case !l.o.Instance.Running():
-		return fmt.Errorf("%w: the server is not running", ErrRefused)
-	}
-	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
-	defer cancel()
-	facts, err := l.o.Server.Read(ctx)
-	if err != nil {
-		return err
-	}
-	if !facts.Writable() {
-		return fmt.Errorf("%w: the server is not writable", ErrRefused)
-	}
-	return l.o.Server.SetSemiSync(ctx, true, false, want.WaitFor)
 }

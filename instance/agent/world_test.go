@@ -236,7 +236,12 @@ func (s *testServer) Follow(ctx context.Context, source mysql.Source, _ gtid.Set
 }
 
 func (s *testServer) Demote(ctx context.Context, o mysql.DemoteOptions) error {
-	return s.step(ctx, "demote", func(m *protocol.MySQL) { m.ReadOnly, m.SuperReadOnly, m.Offline = true, true, !o.Admit })
+	return s.step(ctx, "demote", func(m *protocol.MySQL) {
+		m.ReadOnly, m.SuperReadOnly, m.Offline = true, true, !o.Admit
+		if m.SemiSync.Waiting > 0 {
+			m.SemiSync.SourceEnabled, m.SemiSync.Waiting = false, 0
+		}
+	})
 }
 
 func (s *testServer) AdmitClients(ctx context.Context) error {

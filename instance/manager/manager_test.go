@@ -354,9 +354,7 @@ func corrupted(c *cluster) {
 }
 
 func TestInstancesJoinAndChangeTheRole(t *testing.T) {
-	if os.Getenv(hostsVariable) == "" {
-		t.Skip("instances have host names in namespaces of their own alone, which root can make")
-	}
+	inNamespaces(t)
 	t.Parallel()
 	for _, semiSync := range []string{"off", "on", "switched on later"} {
 		t.Run("semi-sync "+semiSync, func(t *testing.T) {

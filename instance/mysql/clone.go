@@ -74,20 +74,26 @@ func (s *Server) CloneStatus(ctx context.Context) (CloneStatus, bool, error) {
 	return c, true, nil
 }
 
-// CloneProgress is how much of a clone is copied, 0 to 100; false when none was begun.
-func (s *Server) CloneProgress(ctx context.Context) (int32, bool, error) {
+// CloneProgress is how much of a clone is copied.
+type CloneProgress struct {
+	Percent int32 // of what is estimated, 0 to 100
+	Bytes   int64
+}
+
+// CloneProgress reads how much of a clone is copied; false when none was begun.
+func (s *Server) CloneProgress(ctx context.Context) (CloneProgress, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
 	defer cancel()
 	var stages, estimate, data int64
 	err := s.db.QueryRowContext(ctx, `SELECT COUNT(*), COALESCE(SUM(GREATEST(ESTIMATE, DATA)), 0), COALESCE(SUM(DATA), 0)
  FROM performance_schema.clone_progress WHERE STAGE LIKE '%COPY'`).Scan(&stages, &estimate, &data)
 	if err != nil {
-		return 0, false, fmt.Errorf("reading the progress of the clone: %w", err)
+		return CloneProgress{}, false, fmt.Errorf("reading the progress of the clone: %w", err)
 	}
 	if stages == 0 || estimate == 0 {
-		return 0, false, nil
+		return CloneProgress{}, false, nil
 	}
-	return int32(100 * data / estimate), true, nil
+	return CloneProgress{Percent: int32(100 * data / estimate), Bytes: data}, true, nil
 }
 
 // CloneDropped tells whether a clone that failed had begun to drop this server's data: then they are worthless.

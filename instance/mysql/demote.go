@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -55,24 +56,29 @@ func (s *Server) Demote(ctx context.Context, o DemoteOptions) error {
 			return fmt.Errorf("refusing clients: %w", err)
 		}
 	}
-	if err := s.endClients(ctx, c); err != nil {
+	released, err := s.endClients(ctx, c)
+	if err != nil {
+		if released {
+			// Before the closing is taken back: whoever waited behind it would commit without an acknowledgement.
+			err = errors.Join(err, s.awaitAcknowledgements(context.WithoutCancel(ctx)))
+		}
 		return err
 	}
 	return s.confirmReadOnly(ctx)
 }
 
-// endClients returns when the closing has succeeded and no client can be answered that was connected before.
-func (s *Server) endClients(ctx context.Context, c *closing) error {
+// endClients returns when the closing has succeeded and no client can be answered that was connected before. It tells
+// whether the wait for acknowledgements was ended for that.
+func (s *Server) endClients(ctx context.Context, c *closing) (released bool, err error) {
 	var upTo uint64 // sessions begun later met the closed door
-	released := false
 	for {
 		closed := c.finished()
 		if closed && c.err != nil {
-			return fmt.Errorf("making the server read-only: %w", c.err)
+			return released, fmt.Errorf("making the server read-only: %w", c.err)
 		}
 		list, err := s.sessions(ctx)
 		if err != nil {
-			return err
+			return released, err
 		}
 		waits := closed || c.waits(list)
 		if waits && upTo == 0 {
@@ -80,20 +86,20 @@ func (s *Server) endClients(ctx context.Context, c *closing) error {
 		}
 		clients := living(list, highest(list), s.isClient)
 		if err := s.killAll(ctx, clients); err != nil {
-			return err
+			return released, err
 		}
 		if waits && len(living(list, upTo, s.isClient)) == 0 {
 			if closed {
-				return nil
+				return released, nil
 			}
 			if !released {
 				if released, err = s.releaseWaiters(ctx); err != nil {
-					return err
+					return released, err
 				}
 			}
 		}
 		if err := c.pause(ctx); err != nil {
-			return fmt.Errorf("making the server read-only: %d client sessions left, closed %t: %w", len(clients), closed, err)
+			return released, fmt.Errorf("making the server read-only: %d client sessions left, closed %t: %w", len(clients), closed, err)
 		}
 	}
 }
@@ -137,7 +143,21 @@ func (s *Server) releaseWaiters(ctx context.Context) (bool, error) {
 	}
 	s.o.Log.Info("commits still wait for acknowledgements and no client can be answered: letting them go", "waiting", m.SemiSync.Waiting)
 	if _, err := s.reader.ExecContext(ctx, flavor.SetGlobal(dialect.SemiSync.SourceEnabled, "OFF")); err != nil {
-		return false, fmt.Errorf("ending the wait for acknowledgements: %w", err)
+		return true, fmt.Errorf("ending the wait for acknowledgements: %w", err) // it may have happened
 	}
 	return true, nil
+}
+
+// awaitAcknowledgements takes back what releaseWaiters did.
+func (s *Server) awaitAcknowledgements(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
+	defer cancel()
+	dialect, err := s.dialect(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := s.reader.ExecContext(ctx, flavor.SetGlobal(dialect.SemiSync.SourceEnabled, "ON")); err != nil {
+		return fmt.Errorf("waiting for acknowledgements again: %w", err)
+	}
+	return nil
 }

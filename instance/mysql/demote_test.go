@@ -185,18 +185,20 @@ func TestTransactionsMayFinishWhileTheDrainLasts(t *testing.T) {
 func TestAStepDownThatDoesNotSucceedLeavesNothingBehind(t *testing.T) {
 	s := unacknowledged(t)
 	ctx := t.Context()
+	waiter := later(client(t, s), "INSERT INTO app.t VALUES (7, 1)")
+	gomega.NewWithT(t).Eventually(func() int { return read(t, s).SemiSync.Waiting }).WithTimeout(patience).Should(gomega.BeNumerically(">", 0))
 	// A session of the manager's own account is not killed, and holds what the statement waits for.
 	holder := mysql.Open(mysql.Options{Socket: s.Socket, User: mysqltest.Accounts.Control.User, Password: func() (string, error) {
 		return mysqltest.Accounts.Control.Password, nil
 	}})
 	defer holder.Close()
 	held := make(chan error, 1)
-	go func() { held <- holder.Execute(context.Background(), "INSERT INTO app.t SELECT 1, SLEEP(3)") }()
+	go func() { held <- holder.Execute(context.Background(), "INSERT INTO app.t SELECT 1, SLEEP(6)") }()
 	gomega.NewWithT(t).Eventually(func() string {
 		return s.Query(t, "SELECT COUNT(*) FROM performance_schema.processlist WHERE STATE = 'User sleep'")
 	}).WithTimeout(patience).Should(gomega.Equal("1"))
 
-	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	short, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	err := s.SQL.Demote(short, demoteNow)
 	if !errors.Is(err, context.DeadlineExceeded) {
@@ -205,8 +207,16 @@ func TestAStepDownThatDoesNotSucceedLeavesNothingBehind(t *testing.T) {
 	if n := s.Query(t, "SELECT COUNT(*) FROM performance_schema.processlist WHERE STATE LIKE 'Waiting for%lock'"); n != "0" {
 		t.Errorf("%s statements still wait for a lock", n)
 	}
-	if m := read(t, s); m.ReadOnly || m.SuperReadOnly {
+	m := read(t, s)
+	if m.ReadOnly || m.SuperReadOnly {
 		t.Errorf("the failed step-down took effect: %+v", m)
+	}
+	// It had let the waiting commit go. Those that come wait again.
+	if err := <-waiter; err == nil {
+		t.Error("the waiting commit was answered OK")
+	}
+	if !m.SemiSync.SourceEnabled {
+		t.Error("commits wait for no acknowledgement any more")
 	}
 	must(t, s.SQL.SetSemiSync(ctx, false, false, 0))
 	if err := <-held; err != nil && !strings.Contains(err.Error(), "killed") {

@@ -210,6 +210,8 @@ type Provision struct {
 	Step string `json:"step"`
 	// Percent of a clone, 0 to 100.
 	Percent int32 `json:"percent,omitempty"`
+	// Stalled tells that no byte of a clone has come for some seconds.
+	Stalled bool `json:"stalled,omitempty"`
 	// Attempts counts the tries, LastError is why the last one failed.
 	Attempts  int32  `json:"attempts,omitempty"`
 	LastError string `json:"lastError,omitempty"`
@@ -393,6 +395,9 @@ type SemiSyncSettings struct {
 	WaitFor int `json:"waitFor"`
 	// Generation is the currentPrimaryGeneration for which this was decided; a primary of another one refuses.
 	Generation int64 `json:"generation"`
+	// LetGo asks to step down for a moment, which lets go the commits that wait: as long as they do no replica can be
+	// cloned that would acknowledge them. No client is told that such a commit succeeded.
+	LetGo bool `json:"letGo,omitempty"`
 }
 
 // Problem is the body of every answer that is not a success.

@@ -223,6 +223,12 @@ func (m *maker) stopServer() {
 }
 
 func (m *maker) tell(step string, percent int32) {
-	m.step, m.percent = step, percent
-	m.p.Progress(&protocol.Provision{Step: step, Percent: percent, Attempts: m.attempts, LastError: m.lastError})
+	m.progress(protocol.Provision{Step: step, Percent: percent})
+}
+
+// progress tells where it is, with what failed before.
+func (m *maker) progress(now protocol.Provision) {
+	m.step, m.percent = now.Step, now.Percent
+	now.Attempts, now.LastError = m.attempts, m.lastError
+	m.p.Progress(&now)
 }

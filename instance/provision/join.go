@@ -14,6 +14,9 @@ import (
 // progressPoll is how often the progress of a clone is read while it runs.
 const progressPoll = 500 * time.Millisecond
 
+// stallAfter is how long no byte of a clone may come before it is said to stand still.
+const stallAfter = 5 * time.Second
+
 // maxFailedStarts is how often in a row a new server may end before its data are thrown away.
 const maxFailedStarts = 3
 
@@ -101,17 +104,17 @@ func (m *maker) clone(ctx context.Context, donor mysql.Source) error {
 
 // watchClone tells the progress of a clone until ctx ends, and ends it when there is none.
 func (m *maker) watchClone(ctx context.Context, end context.CancelCauseFunc) {
-	last, since := int32(-1), time.Now()
+	var last mysql.CloneProgress
+	since := time.Now()
 	for sleep(ctx, progressPoll) == nil {
-		percent, running, err := m.p.Server.CloneProgress(ctx)
-		if err == nil && running {
-			m.tell(protocol.StepCloning, percent)
+		now, running, err := m.p.Server.CloneProgress(ctx)
+		if err == nil && running && now != last {
+			last, since = now, time.Now()
 		}
-		switch {
-		case err == nil && running && percent != last:
-			last, since = percent, time.Now()
-		case time.Since(since) >= m.p.Standstill:
-			end(fmt.Errorf("%w at %d percent for %s", errStandstill, max(last, 0), m.p.Standstill))
+		still := time.Since(since)
+		m.progress(protocol.Provision{Step: protocol.StepCloning, Percent: last.Percent, Stalled: still >= stallAfter})
+		if still >= m.p.Standstill {
+			end(fmt.Errorf("%w at %d percent for %s", errStandstill, last.Percent, m.p.Standstill))
 			return
 		}
 	}

@@ -59,7 +59,7 @@ type Plan struct {
 	// Limit is how long a server may take to initialise, and each start of a new one until it accepts connections;
 	// it is asked each time. Default: an hour.
 	Limit func() time.Duration
-	// Standstill is how long a clone may go without copying a further hundredth of the data. Default: an hour.
+	// Standstill is how long a clone may go without copying a further byte. Default: an hour.
 	Standstill time.Duration
 	// FirstBackoff and MaxBackoff are the pauses between tries. Defaults: 1 s, 30 s.
 	FirstBackoff, MaxBackoff time.Duration

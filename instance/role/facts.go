@@ -36,6 +36,9 @@ type Facts struct {
 	LatelyPrimary bool
 	// HandoverOverdue tells that a fenced primary has waited long enough for a replica that holds everything.
 	HandoverOverdue bool
+	// LetGo tells that the operator asked, a moment ago, to let commits go that wait for acknowledgements which do not
+	// come.
+	LetGo bool
 	// Closed is set when somebody else made the running server read-only, which this manager had opened.
 	Closed *Closed
 	// Refusal is what this manager refused a moment ago; it stands until the operator makes another attempt

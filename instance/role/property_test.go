@@ -66,6 +66,8 @@ func anyMySQL(t *rapid.T) *protocol.MySQL {
 	}
 	m.Offline = rapid.IntRange(0, 3).Draw(t, "offline") == 0
 	m.SemiSync = protocol.SemiSync{SourceEnabled: flag("source"), ReplicaEnabled: flag("replica"), WaitFor: rapid.IntRange(1, 2).Draw(t, "wait for")}
+	m.SemiSync.SourceActive, m.SemiSync.Waiting = m.SemiSync.SourceEnabled, rapid.IntRange(0, 1).Draw(t, "waiting")
+	m.SemiSync.Clients = rapid.IntRange(0, 2).Draw(t, "clients")
 	// A side whose plugin is not loaded is off.
 	m.SemiSync.SourceMissing = !m.SemiSync.SourceEnabled && rapid.IntRange(0, 2).Draw(t, "no source plugin") == 0
 	m.SemiSync.ReplicaMissing = !m.SemiSync.ReplicaEnabled && rapid.IntRange(0, 2).Draw(t, "no replica plugin") == 0
@@ -115,7 +117,7 @@ func anyLease(t *rapid.T) role.LeaseFacts {
 
 func anyFacts(t *rapid.T) role.Facts {
 	flag := func(l string) bool { return rapid.Bool().Draw(t, l) }
-	f := role.Facts{Instance: "b", SemiSync: flag("semi-sync"), Lease: anyLease(t), Peers: anyPeers(t), RetryDue: flag("retry due"), LatelyPrimary: flag("lately primary")}
+	f := role.Facts{Instance: "b", SemiSync: flag("semi-sync"), Lease: anyLease(t), Peers: anyPeers(t), RetryDue: flag("retry due"), LatelyPrimary: flag("lately primary"), LetGo: flag("let go")}
 	switch rapid.IntRange(0, 6).Draw(t, "server") {
 	case 0:
 		f.ServerGone = true

@@ -62,11 +62,6 @@ func TestWhoHasVouchedWaitsForTheEndOfItsPromise(t *testing.T) {
 }
 
 func TestThePrimaryOpensInOrder(t *testing.T) {
-	semiSync := func(s *scenario) {
-		s.f.SemiSync = true
-		s.i.AckCount = 2
-		s.f.MySQL.SemiSync = protocol.SemiSync{SourceEnabled: true, WaitFor: 2}
-	}
 	runCases(t, []ruleCase{
 		{"without the lease it is taken", promoted, func(s *scenario) { s.f.Lease = role.LeaseFacts{Known: true} }, role.AcquireLease, nil},
 		{"with another's lease it waits", promoted, func(s *scenario) { s.f.Lease = role.LeaseFacts{Known: true, Holder: "c/1"} }, role.Wait, nil},
@@ -104,6 +99,15 @@ func TestThePrimaryOpensInOrder(t *testing.T) {
 		{"then the API server is asked once more", promoted, func(s *scenario) { s.i.Live = false }, role.Confirm, nil},
 		{"then it opens", promoted, nil, role.OpenWrites, nil},
 		{"and lets clients in", healthyPrimary, func(s *scenario) { s.f.MySQL.Offline = true }, role.AdmitClients, nil},
+		{"commits that nobody can acknowledge wait", healthyPrimary, nobodyAcknowledges, role.Rest, nil},
+		{"until the operator asks to let them go", healthyPrimary, func(s *scenario) {
+			nobodyAcknowledges(s)
+			s.f.LetGo = true
+		}, role.Demote, nil},
+		{"which is nothing to do when none waits", healthyPrimary, func(s *scenario) {
+			nobodyAcknowledges(s)
+			s.f.LetGo, s.f.MySQL.SemiSync.Waiting = true, 0
+		}, role.Rest, nil},
 		{"also with semi-sync", promoted, semiSync, role.OpenWrites, nil},
 		{"not when its Pod is being stopped", promoted, func(s *scenario) { s.f.ShuttingDown = true }, role.Wait, nil},
 		{"an open primary switches semi-sync on when it is configured", healthyPrimary, func(s *scenario) { s.f.SemiSync = true }, role.SourceSemiSync, nil},
@@ -137,4 +141,17 @@ func TestAPrimaryThatLostSomethingDoesNotOpen(t *testing.T) {
 			s.f.Peers.Answers[0].Held = s.set("cccccccc-0000-0000-0000-000000000003:1-9")
 		}, role.OpenWrites, nil},
 	})
+}
+
+// semiSync is a source side that waits for two.
+func semiSync(s *scenario) {
+	s.f.SemiSync = true
+	s.i.AckCount = 2
+	s.f.MySQL.SemiSync = protocol.SemiSync{SourceEnabled: true, WaitFor: 2}
+}
+
+// nobodyAcknowledges has three commits wait for replicas that are not there.
+func nobodyAcknowledges(s *scenario) {
+	semiSync(s)
+	s.f.MySQL.SemiSync.SourceActive, s.f.MySQL.SemiSync.Clients, s.f.MySQL.SemiSync.Waiting = true, 0, 3
 }

@@ -10,7 +10,8 @@ type StepKind string
 const (
 	Rest StepKind = "rest"
 	Wait StepKind = "wait"
-	// Demote makes a server read-only that is not supposed to be writable, ending client sessions.
+	// Demote makes a server read-only that is not supposed to be writable, or whose commits wait in vain, ending client
+	// sessions.
 	Demote StepKind = "demote"
 	// ReleaseLease gives the lease back, with Step.Executed as the handoff for Step.Attempt when given.
 	ReleaseLease StepKind = "release lease"

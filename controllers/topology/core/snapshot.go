@@ -160,5 +160,19 @@ func (i *Instance) source() string {
 // going tells that the instance's Pod is on its way out.
 func (i *Instance) going() bool { return i != nil && i.Pod != nil && i.Pod.Terminating }
 
+// coming tells that the instance's Pod or its server is being started, so that it will answer in a moment.
+func (i *Instance) coming() bool {
+	switch {
+	case i == nil || i.Pod == nil || i.going() || i.Pod.Ended != "" || i.Pod.Trouble != "":
+		return false
+	case i.Report == nil:
+		return !i.Pod.Running || !i.Pod.Ready
+	case i.Report.Server.State == protocol.ServerProvisioning:
+		// Until the manager has looked at its data.
+		return i.Report.Provision != nil && i.Report.Provision.Step == protocol.StepWaiting && i.Report.Provision.Attempts == 0
+	}
+	return i.Report.Server.State == protocol.ServerStarting
+}
+
 // silent tells that the instance was asked and did not answer.
 func (i *Instance) silent() bool { return i != nil && i.Report == nil && i.Asked }

@@ -3,6 +3,7 @@ package core
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	api "cnmsql.co/operator/api/v1alpha1"
 )
@@ -26,6 +27,12 @@ func (p *pass) award(e *election, best int) {
 	case p.isAuthor(&e.candidates[best]):
 		e.winner, e.verdict, e.reason = name, verdict+", and what was acknowledged in this generation is its own", ""
 		return
+	case p.c.Spec.MySQL.SemiSync.DataDurability != api.DurabilityRequired && p.awaited(e) != "":
+		e.reason = api.ReasonWitnessesMissing
+		e.verdict = fmt.Sprintf("an acknowledged commit may exist only on instances that do not answer yet (%s); they are being started, and waited for until %d s after the primary failed",
+			p.awaited(e), int(witnessBound.Seconds()))
+		e.candidates[best].unfit = "waits for " + p.awaited(e)
+		return
 	case p.c.Spec.MySQL.SemiSync.DataDurability != api.DurabilityRequired:
 		e.winner, e.verdict, e.reason = name, verdict+", so that an acknowledged commit may exist only there", ""
 		return
@@ -41,6 +48,33 @@ func (p *pass) award(e *election, best int) {
 func (p *pass) witnessesMissing(e *election) bool {
 	need := p.acknowledgements()
 	return need > 0 && len(p.unread(e)) >= need
+}
+
+// witnessBound is how long after the primary failed its replicas that are being started are waited for, where it may go on
+// without them: when all Pods were ended at once they come back one after the other within seconds.
+const witnessBound = 45 * time.Second
+
+// awaited are the instances that could have acknowledged a commit, were not read, and are about to answer; empty when there
+// are none, or they were waited for long enough.
+func (p *pass) awaited(e *election) string {
+	since := p.st.PrimaryFailingSince
+	if since == nil {
+		return ""
+	}
+	left := witnessBound - max(p.s.Now.Sub(since.Time), 0)
+	if left <= 0 {
+		return ""
+	}
+	var names []string
+	for _, name := range p.unread(e) {
+		if p.s.instance(name).coming() {
+			names = append(names, name)
+		}
+	}
+	if len(names) > 0 {
+		p.recheck(left)
+	}
+	return strings.Join(names, ", ")
 }
 
 // isAuthor tells that a candidate is the current primary and lost nothing that is known of it: it held each commit

@@ -3,6 +3,9 @@ package core
 import (
 	"strings"
 	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "cnmsql.co/operator/api/v1alpha1"
 	"cnmsql.co/operator/instance/protocol"
@@ -75,6 +78,52 @@ func TestAFailoverThatMayLoseAnAcknowledgedCommitGoesOnOnlyIfItMay(t *testing.T)
 				t.Errorf("transition %+v", tr)
 			}
 			says(t, d, tc.says)
+		})
+	}
+}
+
+// When all were ended at once they come back one after the other. Who is first does not take the role while another, that may
+// hold what was acknowledged, is about to answer.
+func TestReplicasThatAreBeingStartedAreWaitedForForSomeTime(t *testing.T) {
+	starting := func(w *world) {
+		w.i(3).Report.MySQL, w.i(3).Report.Server = nil, protocol.Server{State: protocol.ServerStarting}
+	}
+	for _, tc := range []struct {
+		name   string
+		change func(*world)
+		after  time.Duration
+		waits  bool
+	}{
+		{"its server is starting", starting, 10 * time.Second, true},
+		{"its manager has just begun", func(w *world) {
+			w.i(3).Report.MySQL, w.i(3).Report.Server = nil, protocol.Server{State: protocol.ServerProvisioning}
+			w.i(3).Report.Provision = &protocol.Provision{Step: protocol.StepWaiting}
+		}, 10 * time.Second, true},
+		{"its container is being started", func(w *world) { w.silence(3).i(3).Pod.Running = false }, 10 * time.Second, true},
+		{"its manager does not answer yet", func(w *world) { w.silence(3).i(3).Pod.Ready = false }, 10 * time.Second, true},
+		{"for too long", starting, witnessBound, false},
+		{"it cannot start", func(w *world) {
+			w.silence(3).i(3).Pod.Running, w.i(3).Pod.Trouble = false, "its image cannot be had"
+		}, 10 * time.Second, false},
+		{"it is cloned anew", func(w *world) {
+			w.i(3).Report.MySQL, w.i(3).Report.Server = nil, protocol.Server{State: protocol.ServerProvisioning}
+			w.i(3).Report.Provision = &protocol.Provision{Step: protocol.StepCloning, Attempts: 1}
+		}, 10 * time.Second, false},
+		{"its Pod is being ended", func(w *world) { starting(w); w.i(3).Pod.Terminating = true }, 10 * time.Second, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := deadPrimary().acknowledged(1, api.DurabilityPreferred)
+			since := metav1.NewMicroTime(w.Now.Add(-tc.after))
+			w.Cluster.Status.PrimaryFailingSince = &since
+			tc.change(w)
+			d := Decide(w.Snapshot)
+			e := d.Status.LastElection
+			if e == nil || (e.Winner == "") != tc.waits || (d.Status.PrimaryTransition == nil) != tc.waits {
+				t.Fatalf("election %+v, transition %+v", e, d.Status.PrimaryTransition)
+			}
+			if tc.waits && (!strings.Contains(e.Verdict, "c1-3") || d.Recheck == 0) {
+				t.Errorf("verdict %q, looked at again after %s", e.Verdict, d.Recheck)
+			}
 		})
 	}
 }
