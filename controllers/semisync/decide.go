@@ -25,7 +25,7 @@ type raise struct {
 	read     bool
 }
 
-// decision is what is to be done, in this order: status, then settings, then remembering.
+// decision is what is to be done, in this order: status, then remembering, then settings.
 type decision struct {
 	status    *api.SemiSyncStatus
 	condition metav1.Condition

@@ -12,6 +12,9 @@
 // them, and at least for one; where it is required, always for as many as are configured. Who can give them is who
 // receives from the primary with semi-sync in effect, Ready or not.
 //
+// Where commits wait for acknowledgements that do not come, and keep the clone of a replica that would give them from its
+// end, the primary is asked to step down and open again: nobody is told that these commits succeeded.
+//
 // The servers switch the sides of semi-sync on and off by themselves, with their role. This package only sets
 // the number. It owns status.semiSync and the condition SemiSyncReady.
 package semisync

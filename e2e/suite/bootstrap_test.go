@@ -69,11 +69,18 @@ func TestReplicasAreReadOnlyServersOfTheirOwn(t *testing.T) {
 	}
 }
 
-// An application that tries to write from the first moment on does not keep the replicas of a new Cluster from being made: a
-// commit that waited for one of them would.
-func earlyApplicationHoldsNothingUp(t *testing.T) {
+// A commit that waits for a replica's acknowledgement would keep the replica from being cloned.
+func waitingCommitsHoldNothingUp(t *testing.T) {
 	e := environment(t)
 	key := create(t, e, newCluster("early", 2))
+	if t.Run("of an application that writes from the first moment on", func(t *testing.T) { earlyApplicationHoldsNothingUp(t, e, key) }) {
+		t.Run("when the only replica is made anew", func(t *testing.T) { theOnlyReplicaIsMadeAnewUnderWrites(t, e, key) })
+	}
+}
+
+// An application that tries to write from the first moment on does not keep the replicas of a new Cluster from being made.
+func earlyApplicationHoldsNothingUp(t *testing.T, e *framework.Environment, key client.ObjectKey) {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -98,7 +105,6 @@ func earlyApplicationHoldsNothingUp(t *testing.T) {
 		_, err := rw.ExecContext(t.Context(), "CREATE TABLE IF NOT EXISTS early (id INT)")
 		return err
 	}, "20s", "200ms").Should(Succeed())
-	theOnlyReplicaIsMadeAnewUnderWrites(t, e, key)
 }
 
 func tryToWrite(ctx context.Context, e *framework.Environment, key client.ObjectKey) {

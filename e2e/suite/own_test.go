@@ -17,6 +17,6 @@ func TestOnClustersOfTheirOwn(t *testing.T) {
 	aside("what is wrong inside an instance is named and corrected", correctedStepByStep("inside", wrongInsideTheInstance()))
 	aside("what is wrong around an instance is named and corrected", correctedStepByStep("around", wrongAroundTheInstance()))
 	aside("a storage class that nobody serves is named", storageClassThatNobodyServesIsNamed)
-	aside("an application that writes from the first moment holds nothing up", earlyApplicationHoldsNothingUp)
+	aside("commits that wait keep no replica from being made", waitingCommitsHoldNothingUp)
 	aside("a deleted Cluster leaves nothing", deletedClusterLeavesNothing)
 }

@@ -406,9 +406,7 @@ func TestAnswersOfBeforeTheLeaseDoNotCountAsLater(t *testing.T) {
 func TestTheOperatorSetsTheAcknowledgementsOfAWritablePrimaryOnly(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.api.cluster.Spec.MinSyncReplicas = 1
-		w.api.cluster.Spec.MySQL.SemiSync = &api.SemiSyncConfiguration{Enabled: true}
-		w.primary()
+		w.acknowledgedPrimary()
 		ask := func(n int, generation int64) error {
 			return w.loop.SetSemiSync(t.Context(), protocol.SemiSyncSettings{WaitFor: n, Generation: generation})
 		}
@@ -447,9 +445,7 @@ func TestTheOperatorSetsTheAcknowledgementsOfAWritablePrimaryOnly(t *testing.T) 
 func TestThePrimaryLetsCommitsGoThatNobodyCanAcknowledge(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.api.cluster.Spec.MinSyncReplicas = 1
-		w.api.cluster.Spec.MySQL.SemiSync = &api.SemiSyncConfiguration{Enabled: true}
-		w.primary()
+		w.acknowledgedPrimary()
 		w.start()
 		w.wantSteps("semi-sync", "open writes")
 		ask := func() {
@@ -471,6 +467,30 @@ func TestThePrimaryLetsCommitsGoThatNobodyCanAcknowledge(t *testing.T) {
 		}
 		if m := w.server.now(); !m.Writable() || m.Offline || !m.SemiSync.SourceEnabled {
 			t.Errorf("%+v", m)
+		}
+	})
+}
+
+// A step-down that fails leaves the server open. Whoever closes it after that is somebody else still.
+func TestAFailedStepDownDoesNotHideThatSomebodyElseClosesTheServer(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.acknowledgedPrimary()
+		w.start()
+		w.server.alter(func(m *protocol.MySQL) { m.SemiSync.SourceActive, m.SemiSync.Waiting = true, 2 })
+		w.server.errs["demote"] = errors.New("a session holds the lock")
+		if err := w.loop.SetSemiSync(t.Context(), protocol.SemiSyncSettings{WaitFor: 1, Generation: 3, LetGo: true}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		if m := w.server.now(); !m.Writable() {
+			t.Fatalf("%+v", m)
+		}
+		w.server.alter(func(m *protocol.MySQL) { m.ReadOnly, m.SuperReadOnly, m.SemiSync.Waiting = true, true, 0 })
+		w.loop.Wake()
+		time.Sleep(3 * time.Second)
+		if n := w.loop.Reasserts(); n != 1 {
+			t.Errorf("opened %d times as one that somebody else had closed; doing: %s", n, w.reporter.Report().Role.Doing)
 		}
 	})
 }

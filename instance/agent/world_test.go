@@ -406,6 +406,13 @@ func (w *world) transition(kind api.TransitionKind, from, to string) {
 	})
 }
 
+// acknowledgedPrimary is a primary whose commits wait for one replica.
+func (w *world) acknowledgedPrimary() {
+	w.api.cluster.Spec.MinSyncReplicas = 1
+	w.api.cluster.Spec.MySQL.SemiSync = &api.SemiSyncConfiguration{Enabled: true}
+	w.primary()
+}
+
 func (w *world) wantSteps(want ...string) {
 	w.t.Helper()
 	if got := w.server.done(); !slices.Equal(got, want) {

@@ -33,8 +33,8 @@ type DemoteOptions struct {
 //     commits succeeded.
 //  4. When the statement has returned, read-only is read back.
 //
-// Anything else than a confirmed read-only server is an error; the statement is then taken back. Repeated on
-// a read-only server it only ends the clients' sessions.
+// Anything else than a confirmed read-only server is an error; the statement is then taken back, and before it what
+// step 3 did. Repeated on a read-only server it only ends the clients' sessions.
 //
 // Clients stay refused until OpenWrites or AdmitClients: a client that is still led here connects anew
 // elsewhere a moment later, instead of keeping a session with a server that will not take its writes.
@@ -60,7 +60,9 @@ func (s *Server) Demote(ctx context.Context, o DemoteOptions) error {
 	if err != nil {
 		if released {
 			// Before the closing is taken back: whoever waited behind it would commit without an acknowledgement.
-			err = errors.Join(err, s.awaitAcknowledgements(context.WithoutCancel(ctx)))
+			again, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Timeout)
+			defer cancel()
+			err = errors.Join(err, s.awaitAcknowledgements(again, true))
 		}
 		return err
 	}
@@ -137,27 +139,18 @@ func (s *Server) releaseWaiters(ctx context.Context) (bool, error) {
 	if m.SemiSync.Waiting == 0 {
 		return false, nil
 	}
-	dialect, err := s.dialect(ctx)
-	if err != nil {
-		return false, err
-	}
 	s.o.Log.Info("commits still wait for acknowledgements and no client can be answered: letting them go", "waiting", m.SemiSync.Waiting)
-	if _, err := s.reader.ExecContext(ctx, flavor.SetGlobal(dialect.SemiSync.SourceEnabled, "OFF")); err != nil {
-		return true, fmt.Errorf("ending the wait for acknowledgements: %w", err) // it may have happened
-	}
-	return true, nil
+	return true, s.awaitAcknowledgements(ctx, false) // with an error, too, it may have happened
 }
 
-// awaitAcknowledgements takes back what releaseWaiters did.
-func (s *Server) awaitAcknowledgements(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
-	defer cancel()
+// awaitAcknowledgements lets commits wait for acknowledgements, or ends that.
+func (s *Server) awaitAcknowledgements(ctx context.Context, wait bool) error {
 	dialect, err := s.dialect(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := s.reader.ExecContext(ctx, flavor.SetGlobal(dialect.SemiSync.SourceEnabled, "ON")); err != nil {
-		return fmt.Errorf("waiting for acknowledgements again: %w", err)
+	if _, err := s.reader.ExecContext(ctx, flavor.SetGlobal(dialect.SemiSync.SourceEnabled, onOff(wait))); err != nil {
+		return fmt.Errorf("setting whether commits wait for acknowledgements: %w", err)
 	}
 	return nil
 }

@@ -116,7 +116,7 @@ func keepPrimary(f Facts, i Intent) Decision {
 		return do(Primary, SourceSemiSync, "commits wait for acknowledgements")
 	case !f.SemiSync && s.SourceEnabled:
 		return do(Primary, SourceSemiSync, "commits do not wait for acknowledgements any more")
-	case f.LetGo && s.Waiting > 0:
+	case f.LetGo && s.SourceEnabled && s.Waiting > 0:
 		// It is opened again as after any other step-down.
 		return do(Primary, Demote, fmt.Sprintf("letting go %d commits that wait for acknowledgements: while they wait no replica can be cloned", s.Waiting))
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // award gives the role to the best candidate, unless an acknowledged commit may be with instances that were not
-// read and the specification does not allow to go on without it.
+// read, and these are about to answer or the specification does not allow to go on without it.
 func (p *pass) award(e *election, best int) {
 	name := e.candidates[best].name
 	verdict := "it holds everything that is known of the primary"
@@ -20,6 +20,8 @@ func (p *pass) award(e *election, best int) {
 	if len(unread) > 0 {
 		verdict += "; not asked, because they do not answer: " + strings.Join(unread, ", ")
 	}
+	required := p.c.Spec.MySQL.SemiSync != nil && p.c.Spec.MySQL.SemiSync.DataDurability == api.DurabilityRequired
+	awaited, left := p.awaited(e)
 	switch {
 	case !p.witnessesMissing(e):
 		e.winner, e.verdict, e.reason = name, verdict, ""
@@ -27,13 +29,14 @@ func (p *pass) award(e *election, best int) {
 	case p.isAuthor(&e.candidates[best]):
 		e.winner, e.verdict, e.reason = name, verdict+", and what was acknowledged in this generation is its own", ""
 		return
-	case p.c.Spec.MySQL.SemiSync.DataDurability != api.DurabilityRequired && p.awaited(e) != "":
+	case !required && awaited != "":
+		p.recheck(left)
 		e.reason = api.ReasonWitnessesMissing
 		e.verdict = fmt.Sprintf("an acknowledged commit may exist only on instances that do not answer yet (%s); they are being started, and waited for until %d s after the primary failed",
-			p.awaited(e), int(witnessBound.Seconds()))
-		e.candidates[best].unfit = "waits for " + p.awaited(e)
+			awaited, int(witnessBound.Seconds()))
+		e.candidates[best].unfit = "waits for " + awaited
 		return
-	case p.c.Spec.MySQL.SemiSync.DataDurability != api.DurabilityRequired:
+	case !required:
 		e.winner, e.verdict, e.reason = name, verdict+", so that an acknowledged commit may exist only there", ""
 		return
 	}
@@ -55,15 +58,15 @@ func (p *pass) witnessesMissing(e *election) bool {
 const witnessBound = 45 * time.Second
 
 // awaited are the instances that could have acknowledged a commit, were not read, and are about to answer; empty when there
-// are none, or they were waited for long enough.
-func (p *pass) awaited(e *election) string {
+// are none, or they were waited for long enough. left is for how much longer they are.
+func (p *pass) awaited(e *election) (who string, left time.Duration) {
 	since := p.st.PrimaryFailingSince
 	if since == nil {
-		return ""
+		return "", 0
 	}
-	left := witnessBound - max(p.s.Now.Sub(since.Time), 0)
+	left = witnessBound - max(p.s.Now.Sub(since.Time), 0)
 	if left <= 0 {
-		return ""
+		return "", 0
 	}
 	var names []string
 	for _, name := range p.unread(e) {
@@ -71,10 +74,7 @@ func (p *pass) awaited(e *election) string {
 			names = append(names, name)
 		}
 	}
-	if len(names) > 0 {
-		p.recheck(left)
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(names, ", "), left
 }
 
 // isAuthor tells that a candidate is the current primary and lost nothing that is known of it: it held each commit
